@@ -1,0 +1,217 @@
+# Copyright: Contributors to the edpm.services project
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A small REST client for Kubernetes: plain JSON in and out, paths found by kind, patient with a busy server."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Protocol
+
+from .connection import Response
+from .errors import ExpiredError, KindNotServedError, NotFoundError, Request, UnreachableError, from_response
+
+FIELD_MANAGER = "edpm.services"
+PAGE = 500
+RELISTS = 3
+
+Object = Mapping[str, Any]
+
+
+class Transport(Protocol):
+    """What the client needs of a connection."""
+
+    @property
+    def server(self) -> str: ...
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        *,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+    ) -> Response: ...
+
+
+@dataclass(frozen=True)
+class Retry:
+    """How long a busy or stumbling server is waited for."""
+
+    attempts: int = 6
+    first_pause: float = 0.5
+    longest_pause: float = 30.0
+    sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
+
+    def pause(self, attempt: int, retry_after: str | None) -> float:
+        """The server's own wish counts, else a pause that doubles, a little uneven so that clients spread."""
+        if retry_after is not None and retry_after.strip().isdigit():
+            return min(float(retry_after), self.longest_pause)
+        doubled: float = self.first_pause * 2**attempt
+        return min(doubled, self.longest_pause) * random.uniform(0.75, 1.25)  # noqa: S311 - spreads load, hides nothing
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Where a kind is served."""
+
+    api_version: str
+    kind: str
+    plural: str
+    namespaced: bool
+
+    @property
+    def title(self) -> str:
+        """The name that RBAC rules and the API server's messages use."""
+        group, slash, _version = self.api_version.partition("/")
+        return f"{self.plural}.{group}" if slash else self.plural
+
+    def path(self, name: str | None = None, namespace: str | None = None) -> str:
+        parts = [_root(self.api_version)]
+        if self.namespaced and namespace is not None:
+            parts += ["namespaces", namespace]
+        parts.append(self.plural)
+        return "/".join(parts + ([name] if name is not None else []))
+
+
+class Client:
+    """Reads and writes objects. With `dry_run` the server judges every write and stores none."""
+
+    def __init__(self, transport: Transport, *, dry_run: bool = False, retry: Retry | None = None) -> None:
+        self._transport = transport
+        self._retry = retry or Retry()
+        self._kinds: dict[str, dict[str, Resource]] = {}
+        self.dry_run = dry_run
+
+    @property
+    def server(self) -> str:
+        return self._transport.server
+
+    def resource(self, api_version: str, kind: str) -> Resource:
+        """Find a kind; one request per API version, and again only for a kind that was not there before."""
+        if kind not in self._kinds.get(api_version, {}):
+            self._kinds[api_version] = self._discover(api_version)
+        try:
+            return self._kinds[api_version][kind]
+        except KeyError:
+            raise KindNotServedError(
+                f"{self.server} does not serve {kind} ({api_version}); install its CRD "
+                "(edpm.services.install_cluster brings those of this collection) or use a Kubernetes that has it."
+            ) from None
+
+    def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object | None:
+        try:
+            return self._send("get", resource, name, namespace)
+        except NotFoundError:
+            return None
+
+    def get_all(self, resource: Resource, namespace: str | None = None, labels: str | None = None) -> list[Object]:
+        """All objects, page by page; a read that the server has forgotten meanwhile starts over."""
+        for _attempt in range(RELISTS):
+            try:
+                return self._pages(resource, namespace, labels)
+            except ExpiredError as error:
+                expired = error
+        raise expired
+
+    def apply(self, resource: Resource, body: Object, *, force: bool) -> Object:
+        """Server-side apply. Without `force` a field that another manager holds is a ConflictError."""
+        metadata = body["metadata"]
+        query = {"fieldManager": FIELD_MANAGER, "force": str(force).lower(), "fieldValidation": "Strict"}
+        return self._send("patch", resource, metadata["name"], metadata.get("namespace"), query=query, body=body)
+
+    def delete(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        return self._send("delete", resource, name, namespace)
+
+    def _pages(self, resource: Resource, namespace: str | None, labels: str | None) -> list[Object]:
+        objects: list[Object] = []
+        query = {"limit": str(PAGE)} | ({"labelSelector": labels} if labels else {})
+        while True:
+            page = self._send("list", resource, None, namespace, query=query)
+            # The server leaves these two out of a list's items.
+            named = {"apiVersion": resource.api_version, "kind": resource.kind}
+            objects += [named | item for item in page.get("items") or ()]
+            following = page.get("metadata", {}).get("continue")
+            if not following:
+                return objects
+            query["continue"] = following
+
+    def _discover(self, api_version: str) -> dict[str, Resource]:
+        subject = Request(self.server, "get", "the API's own description", f"the API {api_version}")
+        try:
+            found = self._ask("GET", _root(api_version), {}, subject)
+        except NotFoundError:
+            return {}
+        return {
+            entry["kind"]: Resource(api_version, entry["kind"], entry["name"], entry["namespaced"])
+            for entry in found.get("resources") or ()
+            if "/" not in entry["name"]
+        }
+
+    def _send(
+        self,
+        verb: str,
+        resource: Resource,
+        name: str | None,
+        namespace: str | None,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Object | None = None,
+    ) -> Object:
+        method = {"get": "GET", "list": "GET", "patch": "PATCH", "delete": "DELETE"}[verb]
+        wanted = dict(query or {})
+        if self.dry_run and method != "GET":
+            wanted["dryRun"] = "All"
+        shown = "/".join(part for part in (namespace, name) if part) or "objects"
+        subject = Request(self.server, verb, resource.title, f"{resource.kind} {shown}")
+        return self._ask(method, resource.path(name, namespace), wanted, subject, body)
+
+    def _ask(
+        self, method: str, path: str, query: Mapping[str, str], subject: Request, body: Object | None = None
+    ) -> Object:
+        sent = None if body is None else json.dumps(body).encode()
+        response = self._patiently(method, path, query, sent)
+        if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
+            raise from_response(response.status, response.body, subject)
+        try:
+            answer = json.loads(response.body)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, Mapping):
+            raise UnreachableError(
+                f"{self.server} does not answer like a Kubernetes API; check the address in the kubeconfig or host."
+            )
+        return answer
+
+    def _patiently(self, method: str, path: str, query: Mapping[str, str], body: bytes | None) -> Response:
+        """Every request here may be sent twice: reads, deletes and server-side apply all are idempotent."""
+        for attempt in range(self._retry.attempts):
+            last = attempt + 1 == self._retry.attempts
+            try:
+                response = self._transport.request(
+                    method, path, query, body=body, content_type="application/apply-patch+yaml"
+                )
+            except UnreachableError as error:
+                if last or not error.transient:
+                    raise
+                self._retry.sleep(self._retry.pause(attempt, None))
+                continue
+            if last or not _is_busy(response.status):
+                break
+            self._retry.sleep(self._retry.pause(attempt, response.headers.get("Retry-After")))
+        return response
+
+
+def _is_busy(status: int) -> bool:
+    return status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def _root(api_version: str) -> str:
+    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"

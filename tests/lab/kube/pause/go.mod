@@ -1,0 +1,3 @@
+module edpm.services/lab/pause
+
+go 1.26.0
