@@ -49,6 +49,7 @@ lint-ansible: setup
 lint-docs: setup
 	$(BIN)/antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs=all .
 	$(BIN)/antsibull-changelog lint
+	$(BIN)/python tests/lint/role_readmes.py --check
 
 lint-sanity: setup
 	$(BIN)/python tests/lint/sanity
