@@ -12,9 +12,16 @@ from types import FrameType
 import pytest
 from edpm_lab import labs
 from edpm_lab.errors import NotOnThisHost
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
 STRICT = os.environ.get("STRICT") == "1"
+
+# Machines are shared, so no example is too slow; CI tries the same examples each time, people try new ones.
+settings.register_profile(
+    "edpm", deadline=None, derandomize="CI" in os.environ, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("edpm")
 
 _not_run: dict[str, list[str]] = {}
 

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a snapshot to a plan. `resolve` is the one call; what it returns is in `planned`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from .collisions import tell_collisions
+from .definitions import BUILT_IN, ServiceDefinition
+from .index import Index, index
+from .model import Snapshot
+from .nodes import Room, plan_node
+from .placement import Needs, Placement, placements
+from .planned import Leaving, LeftAlone, NodePlan, Plan, ServicePlan
+from .services import is_of, left_to_operators
+from .sources import Library
+from .wording import told
+
+__all__ = ["NodePlan", "Plan", "ServicePlan", "resolve"]
+
+
+def resolve(snapshot: Snapshot, definitions: Mapping[str, ServiceDefinition] = BUILT_IN) -> Plan:
+    """What every node should run. Never raises over what a resource says: that is in the plan."""
+    names = index(snapshot.resources, definitions)
+    room = Room(names, Needs(names), Library(snapshot.stores), snapshot.images)
+    placed = sorted(placements(names, snapshot.resources), key=_order)
+    planned = [plan_node(room, placement) for placement in placed]
+    return Plan(
+        nodes=tuple(tell_collisions([one for one in planned if isinstance(one, NodePlan)])),
+        left_alone=tuple(one for one in planned if isinstance(one, LeftAlone)),
+        left_to_operator=tuple(left_to_operators(names, snapshot.resources.roles)),
+        leaving=tuple(leaving for placement in placed for leaving in _leaving(names, placement)),
+        warnings=told(warning for placement in placed for warning in placement.choice.warnings),
+        errors=told(fault.sentence for fault in snapshot.resources.faults),
+    )
+
+
+def _order(placement: Placement) -> tuple[str, str, str, str]:
+    ref = placement.node.meta.ref
+    return (ref.namespace, placement.node.name, ref.kind, ref.name)
+
+
+def _leaving(names: Index, placement: Placement) -> Iterator[Leaving]:
+    """Service CRs whose service the node no longer runs."""
+    running = {(wanted.definition.name, instance) for wanted in placement.asked.wanted for instance in wanted.instances}
+    for one in placement.resources:
+        ours = [definition.name for definition in names.definitions.values() if is_of(one, definition)]
+        if ours and not any((name, one.instance) in running for name in ours):
+            sentence = f"{one.meta.ref}: its node {one.node} no longer asks for {ours[-1]}."
+            yield Leaving(one.meta.ref, one.node, sentence)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which Secrets and ConfigMaps must be read for these resources, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from .definitions import BUILT_IN, ServiceDefinition
+from .index import index
+from .model import Node, NodeSection, Reference, Resources
+from .placement import Needs, Placement, placements
+
+
+def references(resources: Resources, definitions: Mapping[str, ServiceDefinition] = BUILT_IN) -> frozenset[Reference]:
+    """Names only. Some may not exist: of two names for one Secret both are here."""
+    names = index(resources, definitions)
+    needs = Needs(names)
+    return frozenset(
+        ref for placement in placements(names, resources) if placement.asked.wanted for ref in _of(needs, placement)
+    )
+
+
+def inventory_config_map(node: Node, placement: Placement) -> str:
+    """The ConfigMap with the data plane operator's inventory of a node: the service CR's, else the operator's name."""
+    named = next((one.inventory_config_map for one in placement.resources if one.inventory_config_map), None)
+    if named is not None:
+        return named
+    kind = node.meta.ref.kind
+    return f"dataplanerole-{node.role}" if kind == "OpenStackDataPlaneNodeSet" else f"dataplanenode-{node.name}"
+
+
+def is_alone(placement: Placement) -> bool:
+    """Whether only service CRs know the node, so that its connection is in the inventory ConfigMap."""
+    return placement.node.meta.ref in {one.meta.ref for one in placement.resources}
+
+
+def _of(needs: Needs, placement: Placement) -> Iterator[Reference]:
+    node = placement.node
+    if placement.inherited.section.ssh_key_secret is not None:
+        yield Reference("Secret", node.namespace, placement.inherited.section.ssh_key_secret)
+    if is_alone(placement):
+        yield Reference("ConfigMap", node.namespace, inventory_config_map(node, placement))
+    template = placement.role.template if placement.role is not None else NodeSection()
+    for section in (template, node.section):
+        for entry in section.ansible_vars_from or ():
+            # A Secret there would have to become a host variable, which no Secret does: it is not even read.
+            if entry.source.kind == "ConfigMap":
+                yield entry.source
+    for wanted in placement.asked.wanted:
+        for use in needs.of(placement, wanted).uses:
+            yield from use.refs
