@@ -1,0 +1,112 @@
+# Copyright: Contributors to the edpm.services project
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A snapshot out of a live cluster: a paged list for each kind, then exactly the Secrets and ConfigMaps they name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from .._dataplane.definitions import BUILT_IN
+from .._dataplane.model import Reference, Snapshot
+from .._dataplane.parse import parse_resources
+from .._dataplane.references import references
+from .._dataplane.stores import snapshot
+from .client import Client, Object, Resource
+from .connection import Connection, Settings
+from .errors import KindNotServedError, NotAllowedError
+
+AT_ONCE = 8
+READER = "edpm-services-reader"
+
+_DATAPLANE = "dataplane.openstack.org/v1beta1"
+#: Kinds that describe nodes. A cluster that serves none of them has nothing to plan.
+NODE_KINDS = tuple(
+    dict.fromkeys(
+        [
+            (_DATAPLANE, "OpenStackDataPlane"),
+            (_DATAPLANE, "OpenStackDataPlaneRole"),
+            (_DATAPLANE, "OpenStackDataPlaneNode"),
+            (_DATAPLANE, "OpenStackDataPlaneNodeSet"),
+            *((one.api_version, one.kind) for one in BUILT_IN.values() if one.kind),
+        ]
+    )
+)
+OTHER_KINDS = (
+    (_DATAPLANE, "OpenStackDataPlaneService"),
+    ("nova.openstack.org/v1beta1", "Nova"),
+    ("nova.openstack.org/v1beta1", "NovaCell"),
+    ("edpm.openstack.org/v1beta1", "ServiceProfile"),
+)
+STORES = {kind: Resource("v1", kind, f"{kind.lower()}s", namespaced=True) for kind in ("Secret", "ConfigMap")}
+
+_Asked = TypeVar("_Asked")
+_Answer = TypeVar("_Answer")
+
+
+def read_cluster(settings: Settings, namespaces: Sequence[str], images: Mapping[str, str]) -> Snapshot:
+    """Open a connection, read, and close it."""
+    with Connection(settings) as connection:
+        return read_snapshot(Client(connection), namespaces, images)
+
+
+def read_snapshot(client: Client, namespaces: Sequence[str], images: Mapping[str, str]) -> Snapshot:
+    """The number of requests follows from kinds, namespaces, pages and named Secrets, not from the hosts."""
+    wanted = [(kind, namespace) for kind in _served(client) for namespace in namespaces or (None,)]
+    listed = _at_once(lambda one: _list(client, *one), wanted)
+    resources = parse_resources(body for objects in listed for body in objects)
+    del listed
+    stores = _at_once(lambda ref: _get(client, ref), sorted(references(resources)))
+    return snapshot(resources, [body for body in stores if body is not None], images)
+
+
+def _served(client: Client) -> list[Resource]:
+    """The kinds that the cluster knows; one whose CRD is not installed has no objects."""
+    found: dict[tuple[str, str], Resource] = {}
+    for api_version, kind in (*NODE_KINDS, *OTHER_KINDS):
+        try:
+            found[api_version, kind] = client.resource(api_version, kind)
+        except KindNotServedError:
+            continue
+    if found.keys().isdisjoint(NODE_KINDS):
+        raise KindNotServedError(
+            f"{client.server} serves no kind of a data plane, neither OpenStackDataPlaneNode nor any other; check that "
+            "this is the cluster you mean, or install the CRDs: ansible-playbook edpm.services.install_cluster."
+        )
+    return list(found.values())
+
+
+def _list(client: Client, kind: Resource, namespace: str | None) -> list[Object]:
+    try:
+        return client.get_all(kind, namespace)
+    except NotAllowedError as error:
+        where = (
+            f"a RoleBinding to the ClusterRole {READER} in namespace {namespace}"
+            if namespace is not None
+            else f"a ClusterRoleBinding to the ClusterRole {READER}, or namespaces that it has a RoleBinding in"
+        )
+        raise NotAllowedError(f"{str(error).rstrip('.')}; what helps is {where}.") from error
+
+
+def _get(client: Client, ref: Reference) -> Object | None:
+    """None where it does not exist, which is for the plan to tell."""
+    try:
+        return client.get(STORES[ref.kind], ref.name, ref.namespace)
+    except NotAllowedError as error:
+        raise NotAllowedError(
+            f"{str(error).rstrip('.')}; what helps is a RoleBinding to the ClusterRole {READER} "
+            f"in namespace {ref.namespace}."
+        ) from error
+
+
+def _at_once(ask: Callable[[_Asked], _Answer], asked: Iterable[_Asked]) -> list[_Answer]:
+    """All answers in the order of the questions, a few at a time; the first error ends it."""
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="edpm-kube") as threads:
+        try:
+            return list(threads.map(ask, asked))
+        except BaseException:
+            threads.shutdown(wait=True, cancel_futures=True)
+            raise
