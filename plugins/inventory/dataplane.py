@@ -105,12 +105,14 @@ keyed_groups:
     prefix: rack
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ansible import constants, context
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin, Constructable
+from ansible_collections.edpm.services.plugins.plugin_utils._bundle.judged import judge
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.model import Snapshot
 from ansible_collections.edpm.services.plugins.plugin_utils._inventory import hosts, ssh_access
 from ansible_collections.edpm.services.plugins.plugin_utils._inventory.ssh_agent import AgentError
@@ -134,6 +136,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
             try:
                 taken = snapshot.take(snapshot.Source.from_options(self.get_options(), Path(path).parent))
                 access = self._open(taken)
+                access = replace(access, plan=judge(access.plan))
             except (KubernetesError, AgentError) as error:
                 raise AnsibleParserError(str(error)) from None  # Ansible would say the cause once more
             snapshot.amend(access.plan)

@@ -35,7 +35,16 @@ _SPLITS_AN_ADDRESS = re.compile(r"[@:/,?#\s]")
 def masked_explanation(explanation: Explanation) -> Explanation:
     """The same explanation, fit to be shown."""
     options = {(option.group, option.name): option for option in explanation.options}
-    return replace(explanation, options=tuple(_masked_option(option, options) for option in explanation.options))
+    shown = (_masked_option(option, options) for option in explanation.options)
+    # A password with a dollar sign in it would show in the reference that it is taken for.
+    return replace(
+        explanation,
+        options=tuple(replace(option, unresolved=()) if _holds_a_mask(option) else option for option in shown),
+    )
+
+
+def _holds_a_mask(option: Option) -> bool:
+    return any(MASK in text for text in (*option.values, *(place.value for place in option.places)))
 
 
 def masked_file(source: Source) -> bytes:

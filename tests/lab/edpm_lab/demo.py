@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The demo: the sample data plane, first as it is written, then on real parts.
+"""The demo: the sample data plane, planned and explained at once, then on real parts.
 
-What needs nothing but Python comes at once, while images and programs for the rest are being built.
+What needs nothing but Python comes first, while images and programs for the rest are being built. The
+commands that are shown are those that a person would type, with the samples' folder or a kubeconfig.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from . import images, labs, places, podman, table
-from .access import Access
 from .api_server import api_server
 from .binaries import API, binaries
 from .errors import LabError, NotOnThisHost
@@ -30,7 +31,8 @@ SOURCES = ("manifests", "cluster")
 TREE = places.SOURCE.parents[1]
 SAMPLES = TREE / "docs/tutorial/manifests"
 NAMESPACE = "openstack"
-CELL = "nova.openstack.org/cell"
+NO_INVENTORY = {"ANSIBLE_LOCALHOST_WARNING": "false", "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false"}
+EXPLAINED = {"node": "edpm-compute-0", "service": "nova_compute", "option": "DEFAULT.debug"}
 
 NOVA_COMPUTE = Unit(
     name="nova_compute",
@@ -41,14 +43,22 @@ NOVA_COMPUTE = Unit(
 )
 
 
+@dataclass(frozen=True)
+class Inventory:
+    """The inventory file of the demo, and what its reader needs in the environment."""
+
+    path: Path
+    environment: Mapping[str, str]
+
+
 def show(source: str) -> int:
     """Run the demo from a folder of manifests or through a cluster; a part that cannot run here is told."""
     with labs.opened("demo") as lab, ThreadPoolExecutor(1) as beside:
-        building = beside.submit(_build, source)
-        _show_samples()
+        building = beside.submit(_build)
         if source == "cluster":
-            binaries(*API.names)
-            _show_cluster(lab)
+            _show_through_cluster(lab)
+        else:
+            _show_plan(_inventory(lab, {"manifests": str(SAMPLES)}, {}))
         try:
             building.result()
             _show_nodes(lab)
@@ -58,55 +68,45 @@ def show(source: str) -> int:
     return 0
 
 
-def _build(source: str) -> None:
-    if source == "cluster":
-        binaries(*API.names)
+def _build() -> None:
     podman.containers_work()
     images.build_all(["node", "nova-compute"])
 
 
-def _show_samples() -> None:
-    _heading(f"The sample data plane, in {SAMPLES.relative_to(TREE)}")
-    rows = [
-        (document["kind"], document["metadata"]["name"], document["metadata"]["annotations"][CELL])
-        for document in _samples()
-        if CELL in document["metadata"].get("annotations", {})
-    ]
-    print(table.text(("KIND", "NAME", CELL.upper()), rows))
-    snippet = next(document for document in _samples() if document["kind"] == "NovaExternalCompute")
-    print(f"\nWhat a person wrote for {snippet['metadata']['name']} alone, in spec.customServiceConfig:\n")
-    print(re.sub(r"^", "    ", snippet["spec"]["customServiceConfig"].rstrip(), flags=re.MULTILINE))
+def _show_plan(inventory: Inventory) -> None:
+    _heading(f"The sample data plane of {SAMPLES.relative_to(TREE)}: what every node should run")
+    read = ["-i", str(inventory.path)]
+    _playbook("plan", read, inventory.environment)
+    _heading("Who sets an option, and who was overridden")
+    asked = [word for pair in EXPLAINED.items() for word in ("-e", "=".join(pair))]
+    _playbook("explain", [*read, *asked], inventory.environment)
 
 
-def _show_cluster(lab: Lab) -> None:
-    _heading("The same through a Kubernetes API")
+def _show_through_cluster(lab: Lab) -> None:
+    binaries(*API.names)
+    _heading("A Kubernetes API with the collection's definitions")
     with api_server(lab) as server:
-        _install_definitions(server)
+        _playbook("install_cluster", [], {**server.environment(), **NO_INVENTORY})
         server.kubectl("apply", "--server-side", "-f", SAMPLES)
         for cell in ("nova-cell1", "nova-cell2"):
             ready = '{"status": {"conditions": [{"type": "Ready", "status": "True"}]}}'
             where = ("-n", NAMESPACE, "novacell", cell, "--subresource=status", "--type=merge")
             server.kubectl("patch", *where, "-p", ready)
-        _run_kubectl(server, "get", "novacell,openstackdataplanerole,openstackdataplanenode,novaexternalcompute")
-        print("\nA compute never moves between cells, so this is refused:")
-        move = ("novaexternalcompute", "edpm-compute-0", "--type=merge", "-p", '{"spec":{"cellName":"nova-cell2"}}')
-        _run_kubectl(server, "patch", *move)
-
-
-def _install_definitions(server: Access) -> None:
-    playbook = Path(sys.executable).parent / "ansible-playbook"
-    print("$ ansible-playbook edpm.services.install_cluster", flush=True)
-    no_inventory = {"ANSIBLE_LOCALHOST_WARNING": "false", "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false"}
-    environment = {**os.environ, **server.environment(), **no_inventory}
-    done = subprocess.run([playbook, "edpm.services.install_cluster"], env=environment, check=False)
-    if done.returncode != 0:
-        raise LabError("edpm.services.install_cluster failed; what it printed is above")
-
-
-def _run_kubectl(server: Access, *words: str) -> None:
-    print(f"\n$ kubectl -n {NAMESPACE} {' '.join(words)}")
-    answer = server.kubectl("-n", NAMESPACE, *words, check=False)
-    print((answer.stdout + answer.stderr).rstrip())
+        for words in (
+            ("get", "novacell,openstackdataplanerole,openstackdataplanenode,novaexternalcompute"),
+            (
+                "patch",
+                "novaexternalcompute",
+                "edpm-compute-0",
+                "--type=merge",
+                "-p",
+                '{"spec":{"cellName":"nova-cell2"}}',
+            ),
+        ):
+            print(f"\n$ kubectl -n {NAMESPACE} {' '.join(words)}")
+            answer = server.kubectl("-n", NAMESPACE, *words, check=False)
+            print((answer.stdout + answer.stderr).rstrip())
+        _show_plan(_inventory(lab, {"kubeconfig": str(server.kubeconfig)}, server.environment()))
 
 
 def _show_nodes(lab: Lab) -> None:
@@ -124,6 +124,29 @@ def _show_nodes(lab: Lab) -> None:
         rows.append(("", "", "nova_compute", image, f"nova-compute {version[0]}" if version else "-"))
     print()
     print(table.text(("NODE", "ADDRESS", "SERVICE", "IMAGE", "ANSWERS AS"), rows))
+
+
+def _inventory(lab: Lab, source: Mapping[str, str], environment: Mapping[str, str]) -> Inventory:
+    path = lab.folder / "demo.dataplane.yml"
+    path.write_text(yaml.safe_dump({"plugin": "edpm.services.dataplane", **source}))
+    default = {
+        f"RELATED_IMAGE_NOVA_{name}_IMAGE_URL_DEFAULT": images.reference(image)
+        for name, image in (("COMPUTE", "nova-compute"), ("LIBVIRT", "libvirt"))
+    }
+    return Inventory(path, {**default, **environment})
+
+
+def _playbook(name: str, words: Sequence[str], environment: Mapping[str, str]) -> None:
+    shown = " ".join(Path(word).name if word.startswith("/") else word for word in words)
+    print(f"$ ansible-playbook edpm.services.{name} {shown}".rstrip(), flush=True)
+    done = subprocess.run(
+        [Path(sys.executable).parent / "ansible-playbook", f"edpm.services.{name}", *words],
+        env={**os.environ, **environment},
+        cwd=TREE,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise LabError(f"edpm.services.{name} failed; what it printed is above")
 
 
 def _samples() -> Iterator[dict[str, Any]]:

@@ -63,7 +63,7 @@ def words(run: Run) -> str:
 def data_plane(**node: Any) -> list[dict[str, Any]]:
     api, meta = "dataplane.openstack.org/v1beta1", {"namespace": "openstack"}
     cell = {"annotations": {"nova.openstack.org/cell": "nova-cell1"}}
-    secret = {"01-nova.conf": base64.b64encode(SECRET_TEXT.encode()).decode()}
+    secret = {"01-nova.conf": base64.b64encode(f"[DEFAULT]\npassword = {SECRET_TEXT}\n".encode()).decode()}
     return [
         {"apiVersion": api, "kind": "OpenStackDataPlaneRole", "metadata": {"name": "r", **meta, **cell}, "spec": {}},
         {
@@ -194,6 +194,14 @@ def test_a_blocked_node_says_why_and_the_broken_object_is_a_warning(tmp_path: Pa
     assert "OpenStackDataPlaneNode openstack/b, field spec.role: " in words(
         ansible("ansible-inventory", "-i", file, "--graph")
     )
+
+
+def test_text_that_oslo_config_cannot_read_blocks_its_node_already_here(tmp_path: Path) -> None:
+    objects = data_plane()
+    objects[3]["data"]["01-nova.conf"] = base64.b64encode(b"no section, no option\n").decode()
+    blocked = host(write(tmp_path, objects), "a")["edpm_blocked"]
+    assert len(blocked) == 1
+    assert "Secret openstack/nova-cell1-compute-config, key 01-nova.conf, line 1" in blocked[0]
 
 
 def test_a_node_may_be_called_like_a_group(tmp_path: Path) -> None:

@@ -8,14 +8,14 @@ from edpm_lab import demo, labs, prerequisites
 
 
 def test_without_root_the_demo_shows_the_data_plane_and_says_why_it_stops_there(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(prerequisites, "is_root", lambda: False)
     monkeypatch.setenv("USER", "someone")
 
     assert demo.show("manifests") == 0
 
-    shown = capsys.readouterr().out
+    shown = capfd.readouterr().out
     assert "edpm-compute-1" in shown
     assert "nova-cell2" in shown
     assert shown.count("The part on nodes was left out: ") == 1

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One service for one node with everything filled in. Every plugin of the collection gets its files from here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from .._config.layers import ConfD
+from .._config.options import parse, parse_errors
+from .._config.provenance import Explanation, explain
+from .._dataplane.planned import NodePlan, ServicePlan
+from .._dataplane.wording import told
+from .digest import digest
+from .files import File, conf_d, file_of, placed
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A service's files and the digest over them.
+
+    `files` are in the order in which the service reads them: its main file, conf.d, then those with a fixed place.
+    `errors` are faults of the files themselves; what the plan has against the service is in the plan.
+    """
+
+    service: str
+    instance: str
+    image: str | None
+    conf_d: str | None
+    files: tuple[File, ...]
+    digest: str
+    notes: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """`<service>` or `<service>@<instance>`."""
+        return f"{self.service}@{self.instance}" if self.instance else self.service
+
+    @property
+    def conf_d_files(self) -> tuple[File, ...]:
+        """The files of conf.d in reading order."""
+        return tuple(file for file in self.files if file.directory == self.conf_d)
+
+    @property
+    def main_file(self) -> File | None:
+        """What oslo.config reads before conf.d: of `/etc/nova/nova.conf.d` that is `/etc/nova/nova.conf`."""
+        return next((file for file in self.files if self.conf_d and f"{file.path}.d" == self.conf_d), None)
+
+
+def bundle(service: ServicePlan) -> Bundle:
+    """The service's bundle. Never raises over what a resource says: that is in its errors."""
+    folder = conf_d(service)
+    others, collisions = placed(service)
+    layered = tuple(file_of(source, service.conf_d or "") for source in folder.files)
+    main, rest = _main_first(others, service.conf_d)
+    files = (*main, *layered, *rest)
+    image = service.image.name if service.image else None
+    notes, faults = _judged(folder, main)
+    return Bundle(
+        service=service.service,
+        instance=service.instance,
+        image=image,
+        conf_d=service.conf_d,
+        files=files,
+        digest=digest(service.name, image, files),
+        notes=told((*service.notes, *_sentences((*folder.notes, *notes)))),
+        errors=told(_sentences((*folder.errors, *collisions, *faults))),
+    )
+
+
+def explanation(made: Bundle) -> Explanation:
+    """For every option of the bundle's configuration its value, and every place that sets it."""
+    main = (made.main_file.source,) if made.main_file else ()
+    return explain(ConfD(tuple(file.source for file in made.conf_d_files)), base=main)
+
+
+def against(node: NodePlan, service: ServicePlan, made: Bundle) -> tuple[str, ...]:
+    """All that keeps this service off this node, each sentence once: the node's reasons, its own, its files'."""
+    reasons = (*node.errors, *node.blocked, *service.errors, *service.blocked, *made.errors)
+    return tuple(dict.fromkeys(reasons))
+
+
+def unusable(node: NodePlan, service: ServicePlan, made: Bundle) -> tuple[str, ...]:
+    """What makes the files themselves wrong or incomplete; a node that merely waits for its turn has none of it."""
+    return tuple(dict.fromkeys((*node.errors, *service.errors, *service.blocked, *made.errors)))
+
+
+def _sentences(words: Iterable[str]) -> Iterable[str]:
+    return (f"{one.rstrip('.')}." for one in words)
+
+
+def _main_first(files: Iterable[File], folder: str | None) -> tuple[tuple[File, ...], tuple[File, ...]]:
+    main = tuple(file for file in files if folder and f"{file.path}.d" == folder)
+    return main, tuple(file for file in files if file not in main)
+
+
+def _judged(folder: ConfD, main: tuple[File, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What oslo.config would say to the files. Most of them hold nothing that only a whole explanation can tell."""
+    base = tuple(file.source for file in main)
+    if any(_is_intricate(source.content) for source in (*base, *folder.files)):
+        explained = explain(folder, base=base)
+        return explained.notes, explained.errors
+    return (), parse_errors((*base, *folder.files))
+
+
+# Thousands of nodes share one Secret; its text is looked at once.
+@lru_cache(maxsize=512)
+def _is_intricate(content: bytes) -> bool:
+    odd = (setting.group == "default" or "-" in setting.name for setting in parse(content).settings)
+    return b"$" in content or any(odd)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files of a service: those of conf.d in the order in which they are read, and those with a fixed place."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterable
+
+from .._config.layers import ConfD, layer
+from .._config.sources import Layer, Source
+from .._dataplane.planned import ConfigSource, ServicePlan
+
+MODE = 0o600
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class File:
+    """One file as the service sees it; `object` and `field` tell where its bytes come from."""
+
+    directory: str
+    name: str
+    content: bytes = dataclasses.field(repr=False)
+    object: str
+    field: str
+    layer: Layer
+    secret: bool = False
+    mode: int = MODE
+
+    @property
+    def path(self) -> str:
+        """The whole path."""
+        return f"{self.directory}/{self.name}"
+
+    @property
+    def origin(self) -> str:
+        """The source in words, as messages name it."""
+        return self.source.origin
+
+    @property
+    def source(self) -> Source:
+        """The same for the room that knows oslo.config and what may be shown."""
+        return Source(self.name, self.content, self.object, self.field, self.layer, self.secret)
+
+
+def conf_d(service: ServicePlan) -> ConfD:
+    """The folder that oslo.config reads. With errors it may be looked at, and must not be deployed."""
+    return layer(_source(one) for one in service.sources if one.directory == service.conf_d)
+
+
+def placed(service: ServicePlan) -> tuple[tuple[File, ...], tuple[str, ...]]:
+    """The files outside conf.d in the order of their paths, and a sentence for each that has two sources."""
+    by_path: defaultdict[str, dict[str, File]] = defaultdict(dict)
+    for one in service.sources:
+        if one.directory != service.conf_d:
+            file = file_of(_source(one), one.directory)
+            by_path[file.path].setdefault(file.origin, file)
+    errors = [_collision(path, same) for path, same in sorted(by_path.items()) if len(same) > 1]
+    return tuple(same[min(same)] for _path, same in sorted(by_path.items())), tuple(errors)
+
+
+def file_of(source: Source, directory: str) -> File:
+    """The source as a file in this folder."""
+    return File(directory, source.name, source.content, source.object, source.field, source.layer, source.secret)
+
+
+def _source(one: ConfigSource) -> Source:
+    layer_of = Layer(one.layer.value)
+    return Source(one.file_name, one.content, str(one.origin.ref), one.origin.field, layer_of, one.secret)
+
+
+def _collision(path: str, origins: Iterable[str]) -> str:
+    told = " and from ".join(sorted(origins))
+    return f"{path} comes from {told}; keep it in one of them, each file has one source"
