@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO, cast
 
 from .ssh_keys import TIMEOUT, BadKeyError, quiet_environment
 
@@ -116,8 +117,7 @@ def _start(folder: Path) -> Agent:
         raise
     finally:
         os.close(waiting)
-    assert watch.stdout is not None
-    with watch.stdout as output:
+    with cast("IO[bytes]", watch.stdout) as output:
         begun = select.select([output], [], [], TIMEOUT)[0]
         if not begun or not output.read(1):
             os.close(lifeline)
