@@ -5,11 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from functools import lru_cache
 from typing import Any
 
 import yaml
 
 from .model import Condition, Fault, Metadata, Reference, Value, Variables
+
+#: Most of what is read has one of these very types, which is quicker to see than whether it could pass for one.
+_TEXT = frozenset({str})
+_SCALARS = frozenset({str, bool, int, float, type(None)})
 
 
 class Fields:
@@ -39,10 +44,12 @@ class Fields:
         value = self._data.get(key)
         if value is None or value == "":
             return None
+        if type(value) is str and value.isascii():
+            return value
         if not isinstance(value, str):
             self._wrong_type(key, "text", value)
             return None
-        if not value.isascii() and not _encodes(value):
+        if not _encodes(value):
             self.fault(key, "holds characters that UTF-8 cannot carry; write it anew.")
             return None
         return value
@@ -88,7 +95,7 @@ class Fields:
     def items(self, key: str) -> Iterator[Fields]:
         """The mappings in the list under a key."""
         for number, value in enumerate(self._list(key)):
-            if isinstance(value, Mapping):
+            if type(value) is dict or isinstance(value, Mapping):
                 yield Fields(value, self.ref, f"{self.path(key)}[{number}]", self.faults)
             else:
                 self._wrong_type(key, "a list of mappings", value)
@@ -152,6 +159,8 @@ class Fields:
         value = self._data.get(key)
         if value is None:
             return {}
+        if type(value) is dict and _TEXT.issuperset(map(type, value)):
+            return value
         if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
             self._wrong_type(key, "a mapping", value)
             return {}
@@ -161,7 +170,7 @@ class Fields:
         value = self._data.get(key)
         if value is None:
             return ()
-        if not isinstance(value, list | tuple):
+        if type(value) is not list and not isinstance(value, tuple | list):
             self._wrong_type(key, "a list", value)
             return ()
         return value
@@ -173,12 +182,14 @@ class Fields:
 
 def plain(value: Any) -> Value:
     """The value as JSON has it: what YAML made a date is text again."""
-    if isinstance(value, str | bool | int | float) or value is None:
-        return value
+    if type(value) in _SCALARS:
+        return value  # type: ignore[no-any-return]
     if isinstance(value, Mapping):
         return {str(name): plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
+    if isinstance(value, str | int | float):
+        return value
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
@@ -201,9 +212,15 @@ def _conditions(fields: Fields) -> dict[str, Condition] | None:
     if not fields._data.get("status"):
         return None
     return {
-        condition.text("type") or "": Condition(condition.text("status") or "", condition.text("message") or "")
+        condition.text("type") or "": _condition(condition.text("status") or "", condition.text("message") or "")
         for condition in fields.inner("status").items("conditions")
     }
+
+
+@lru_cache(maxsize=1024)
+def _condition(status: str, message: str) -> Condition:
+    """Nodes by the thousand say the same: they share it."""
+    return Condition(status, message)
 
 
 def _encodes(value: str) -> bool:

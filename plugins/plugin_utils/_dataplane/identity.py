@@ -79,6 +79,6 @@ def _is_address(text: str) -> bool:
 
 
 def _bad(node: Node, variable: str, value: Value, wanted: str) -> str:
-    return (
-        f"{node.where}, ansibleVars {variable}: {value!r} is not {wanted}; write it out, templates are not read here."
-    )
+    # A cluster gives back the keys of a mapping in another order than a file, so a mapping is not quoted.
+    shown = repr(value) if isinstance(value, str | int | float) else "what is there"
+    return f"{node.where}, ansibleVars {variable}: {shown} is not {wanted}; write it out, templates are not read here."

@@ -27,6 +27,8 @@ from .parse_nodes import dataplane, node, node_set, role
 DEFAULT_NAMESPACE = "default"
 
 Parsed: TypeAlias = Role | Node | DataPlaneService | Nova | NovaCell | ServiceResource | ServiceProfile
+#: What one object holds, and what is wrong with it.
+ParsedObject: TypeAlias = tuple[tuple[Parsed, ...], tuple[Fault, ...]]
 
 
 def parse_resources(objects: Iterable[Mapping[str, Any]], *, namespace: str = DEFAULT_NAMESPACE) -> Resources:
@@ -34,17 +36,28 @@ def parse_resources(objects: Iterable[Mapping[str, Any]], *, namespace: str = DE
 
     `namespace` is that of objects which name none, as in manifests.
     """
-    faults: list[Fault] = []
-    parsed: list[Parsed] = []
-    for number, body in enumerate(objects):
-        fields = _identified(body, number, namespace, faults)
-        if fields is not None:
-            parsed.extend(_parse(fields, body))
-            faults.extend(fields.faults)
-    return _resources(parsed, faults)
+    return resources_of(parse_object(body, number, namespace=namespace) for number, body in enumerate(objects))
 
 
-def _identified(body: Mapping[str, Any], number: int, namespace: str, faults: list[Fault]) -> Fields | None:
+def parse_object(body: Mapping[str, Any], number: int = 0, *, namespace: str = DEFAULT_NAMESPACE) -> ParsedObject:
+    """One object. `number` is what it is called when it has no name."""
+    fields = _identified(body, number, namespace)
+    if not isinstance(fields, Fields):
+        return (), (fields,)
+    parsed = tuple(_parse(fields, body))
+    return parsed, tuple(fields.faults)
+
+
+def resources_of(objects: Iterable[ParsedObject]) -> Resources:
+    """All resources, in the order of their names."""
+    read = list(objects)
+    return _resources(
+        [one for parsed, _faults in read for one in parsed], [one for _, faults in read for one in faults]
+    )
+
+
+def _identified(body: Mapping[str, Any], number: int, namespace: str) -> Fields | Fault:
+    """The object with its name, or what is wrong with it."""
     unknown = Fields(body if isinstance(body, Mapping) else {}, Reference("Object", namespace, f"number {number}"))
     if not isinstance(body, Mapping):
         unknown.fault("kind", "is missing, since the object is not a mapping; correct or remove it.")
@@ -53,8 +66,7 @@ def _identified(body: Mapping[str, Any], number: int, namespace: str, faults: li
     name = meta.needed_text("name")
     home = meta.text("namespace") or namespace
     if unknown.faults:
-        faults.extend(unknown.faults[:1])
-        return None
+        return unknown.faults[0]
     return Fields(body, Reference(kind, home, name))
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
 from .definitions import BUILT_IN, ServiceDefinition
@@ -26,22 +26,28 @@ def snapshot_of(
     namespace: str = DEFAULT_NAMESPACE,
     definitions: Mapping[str, ServiceDefinition] = BUILT_IN,
 ) -> Snapshot:
-    """A snapshot out of objects of all kinds in one heap, as manifests are."""
-    heap = list(objects)
-    resources = parse_resources(heap, namespace=namespace)
-    return snapshot(resources, heap, images, namespace=namespace, definitions=definitions)
+    """A snapshot out of objects of all kinds in one heap, as manifests are. They are gone through once."""
+    stores: list[Mapping[str, Any]] = []
+
+    def kept() -> Iterator[Mapping[str, Any]]:
+        for body in objects:
+            if store_reference(body, namespace) is not None:
+                stores.append(body)
+            yield body
+
+    resources = parse_resources(kept(), namespace=namespace)
+    return snapshot(resources, references(resources, definitions), stores, images, namespace=namespace)
 
 
 def snapshot(
     resources: Resources,
+    wanted: Set[Reference],
     objects: Iterable[Mapping[str, Any]],
     images: Mapping[str, str] | None = None,
     *,
     namespace: str = DEFAULT_NAMESPACE,
-    definitions: Mapping[str, ServiceDefinition] = BUILT_IN,
 ) -> Snapshot:
-    """A snapshot out of parsed resources and the Secrets and ConfigMaps that were read for them."""
-    wanted = references(resources, definitions)
+    """A snapshot out of parsed resources and, of the objects, the Secrets and ConfigMaps that are wanted for them."""
     stores: dict[Reference, Store] = {}
     for body in objects:
         ref = store_reference(body, namespace)

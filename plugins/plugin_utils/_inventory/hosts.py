@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from ansible.inventory.group import to_safe_group_name
@@ -46,12 +46,18 @@ def group_name(prefix: str, name: str) -> str:
 def trusted(value: Value) -> Any:
     """The same value with every text in it marked as a template that Ansible may render."""
     if isinstance(value, str):
-        return trust_as_template(value)
+        return _template(value)
     if isinstance(value, Mapping):
         return {key: trusted(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [trusted(inner) for inner in value]
     return value
+
+
+# Thousands of nodes inherit the same texts.
+@lru_cache(maxsize=4096)
+def _template(text: str) -> Any:
+    return trust_as_template(text)
 
 
 def _groups(node: NodePlan) -> Iterator[str]:

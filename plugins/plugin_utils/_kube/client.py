@@ -10,9 +10,10 @@ import json
 import random
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from .connection import Response
 from .errors import ExpiredError, KindNotServedError, NotFoundError, Request, UnreachableError, from_response
@@ -22,6 +23,7 @@ PAGE = 500
 RELISTS = 3
 
 Object = Mapping[str, Any]
+T = TypeVar("T")
 
 
 class Transport(Protocol):
@@ -113,10 +115,19 @@ class Client:
             return None
 
     def get_all(self, resource: Resource, namespace: str | None = None, labels: str | None = None) -> list[Object]:
-        """All objects, page by page; a read that the server has forgotten meanwhile starts over."""
+        """All objects, page by page."""
+        return self.map_all(lambda one: one, resource, namespace, labels)
+
+    def map_all(
+        self, made: Callable[[Object], T], resource: Resource, namespace: str | None = None, labels: str | None = None
+    ) -> list[T]:
+        """What is made of every object, so that no more than two pages of them are held at a time.
+
+        A read that the server has forgotten meanwhile starts over: `made` must have no effect but what it returns.
+        """
         for _attempt in range(RELISTS):
             try:
-                return self._pages(resource, namespace, labels)
+                return self._pages(made, resource, namespace, labels)
             except ExpiredError as error:
                 expired = error
         raise expired
@@ -130,18 +141,23 @@ class Client:
     def delete(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         return self._send("delete", resource, name, namespace)
 
-    def _pages(self, resource: Resource, namespace: str | None, labels: str | None) -> list[Object]:
-        objects: list[Object] = []
+    def _pages(
+        self, made: Callable[[Object], T], resource: Resource, namespace: str | None, labels: str | None
+    ) -> list[T]:
+        """A page is worked on while the server makes the next one."""
+        found: list[T] = []
         query = {"limit": str(PAGE)} | ({"labelSelector": labels} if labels else {})
-        while True:
-            page = self._send("list", resource, None, namespace, query=query)
-            # The server leaves these two out of a list's items.
-            named = {"apiVersion": resource.api_version, "kind": resource.kind}
-            objects += [named | item for item in page.get("items") or ()]
-            following = page.get("metadata", {}).get("continue")
-            if not following:
-                return objects
-            query["continue"] = following
+        # The server leaves these two out of a list's items.
+        named = {"apiVersion": resource.api_version, "kind": resource.kind}
+        page = self._send("list", resource, None, namespace, query=query)
+        with ThreadPoolExecutor(1, thread_name_prefix="edpm-kube-ahead") as ahead:
+            while following := page.get("metadata", {}).get("continue"):
+                rest = query | {"continue": following}
+                coming = ahead.submit(self._send, "list", resource, None, namespace, query=rest)
+                found += [made(named | item) for item in page.get("items") or ()]
+                page = coming.result()
+        found += [made(named | item) for item in page.get("items") or ()]
+        return found
 
     def _discover(self, api_version: str) -> dict[str, Resource]:
         subject = Request(self.server, "get", "the API's own description", f"the API {api_version}")

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from .._dataplane.definitions import BUILT_IN
 from .._dataplane.model import Reference, Snapshot
-from .._dataplane.parse import parse_resources
+from .._dataplane.parse import ParsedObject, parse_object, resources_of
 from .._dataplane.references import references
 from .._dataplane.stores import snapshot
 from .client import Client, Object, Resource
@@ -57,10 +57,10 @@ def read_snapshot(client: Client, namespaces: Sequence[str], images: Mapping[str
     """The number of requests follows from kinds, namespaces, pages and named Secrets, not from the hosts."""
     wanted = [(kind, namespace) for kind in _served(client) for namespace in namespaces or (None,)]
     listed = _at_once(lambda one: _list(client, *one), wanted)
-    resources = parse_resources(body for objects in listed for body in objects)
-    del listed
-    stores = _at_once(lambda ref: _get(client, ref), sorted(references(resources)))
-    return snapshot(resources, [body for body in stores if body is not None], images)
+    resources = resources_of(one for objects in listed for one in objects)
+    named = references(resources)
+    stores = _at_once(lambda ref: _get(client, ref), sorted(named))
+    return snapshot(resources, named, [body for body in stores if body is not None], images)
 
 
 def _served(client: Client) -> list[Resource]:
@@ -79,9 +79,9 @@ def _served(client: Client) -> list[Resource]:
     return list(found.values())
 
 
-def _list(client: Client, kind: Resource, namespace: str | None) -> list[Object]:
+def _list(client: Client, kind: Resource, namespace: str | None) -> list[ParsedObject]:
     try:
-        return client.get_all(kind, namespace)
+        return client.map_all(parse_object, kind, namespace)
     except NotAllowedError as error:
         where = (
             f"a RoleBinding to the ClusterRole {READER} in namespace {namespace}"

@@ -49,17 +49,22 @@ class Manifest:
 
 def load(paths: Iterable[Path]) -> tuple[Manifest, ...]:
     """All objects, folders in byte order of their files' names. The same object twice is an error."""
-    seen: dict[tuple[str, str], Manifest] = {}
+    return tuple(stream(paths))
+
+
+def stream(paths: Iterable[Path]) -> Iterator[Manifest]:
+    """The same one by one, for a reader that need not keep them."""
+    seen: dict[tuple[str, str], str] = {}
     for path in paths:
         for file in _files(path):
             for manifest in _read(file):
                 key = (manifest.api_version, str(manifest))
                 if key in seen:
                     raise BadManifestError(
-                        f"{manifest} is in {seen[key].source} and in {manifest.source}; remove one of them."
+                        f"{manifest} is in {seen[key]} and in {manifest.source}; remove one of them."
                     )
-                seen[key] = manifest
-    return tuple(seen.values())
+                seen[key] = manifest.source
+                yield manifest
 
 
 def _files(path: Path) -> list[Path]:

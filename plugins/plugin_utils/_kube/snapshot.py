@@ -27,6 +27,7 @@ from .files import STANDARD_INPUT, read_manifests
 from .live import read_cluster
 
 IMAGES = "RELATED_IMAGE_"
+RARELY = (100_000, 50, 1000)
 
 
 class NotTakenError(KubernetesError):
@@ -109,7 +110,8 @@ def attempt(place: str) -> Iterator[None]:
     """
     _run.failures.pop(place, None)
     try:
-        yield
+        with _making_much():
+            yield
     except Exception as error:
         _run.failures[place] = str(error) or type(error).__name__
         raise
@@ -149,6 +151,17 @@ def _loading() -> Iterator[None]:
         gc.freeze()
         if enabled:
             gc.enable()
+
+
+@contextmanager
+def _making_much() -> Iterator[None]:
+    """Let the collector look less often while Ansible's hosts are made, by the thousand and to stay."""
+    usual = gc.get_threshold()
+    gc.set_threshold(*RARELY)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
 
 
 def _listed(value: object) -> Iterable[object]:
