@@ -76,7 +76,7 @@ test: setup ## every check (STRICT=1: a check that cannot run here is a failure)
 
 .PHONY: bench
 bench: setup ## how fast, as ratios inside one run; writes build/bench.json
-	$(BIN)/python tests/benchmark/bench.py
+	$(BIN)/python -m tests.benchmark.bench
 
 # --- the lab --------------------------------------------------------------------------------------------------------
 .PHONY: lab clean distclean

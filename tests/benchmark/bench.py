@@ -4,7 +4,7 @@
 Each measurement is a pair: what is measured and what it is compared with, both taken here and now, the best of
 several tries. The table goes to the terminal, the same figures to build/bench.json.
 
-With names of benchmarks, only those run: `bench.py live manifests`.
+With names of benchmarks, only those run: `python -m tests.benchmark.bench live manifests` at the root of the tree.
 """
 
 from __future__ import annotations
@@ -17,12 +17,10 @@ from pathlib import Path
 from edpm_lab import labs
 from edpm_lab.errors import NotOnThisHost
 
+from tests.benchmark import lab_side, read_side
+from tests.benchmark.figures import Figure, data, text
+
 TREE = Path(__file__).resolve().parents[2]
-sys.path[0] = str(TREE)  # what lies beside this file is found as a test's neighbours are
-
-from tests.benchmark import lab_side, read_side  # noqa: E402
-from tests.benchmark.figures import Figure, data, text  # noqa: E402
-
 BENCHMARKS = (read_side.live, read_side.manifests, lab_side.definitions, lab_side.nodes)
 
 
