@@ -13,6 +13,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from edpm_lab.command import tied
+
 ROOT = Path(__file__).resolve().parents[1]
 BUILD_LOG = ROOT / "build/lab-build.log"
 STATIC = ("lint", "test-unit", "docs")
@@ -37,7 +39,10 @@ def main() -> int:
     BUILD_LOG.parent.mkdir(exist_ok=True)
     with BUILD_LOG.open("w") as log:
         builder = subprocess.Popen(
-            [Path(sys.executable).parent / "edpm-lab", "build"], stdout=log, stderr=log, start_new_session=True
+            [*tied(), Path(sys.executable).parent / "edpm-lab", "build"],
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
         )
     try:
         outcomes = [_make(check) for check in STATIC]
