@@ -44,7 +44,7 @@ class Fields:
         value = self._data.get(key)
         if value is None or value == "":
             return None
-        if type(value) is str and value.isascii():
+        if isinstance(value, str) and value.isascii():
             return value
         if not isinstance(value, str):
             self._wrong_type(key, "text", value)
@@ -95,7 +95,7 @@ class Fields:
     def items(self, key: str) -> Iterator[Fields]:
         """The mappings in the list under a key."""
         for number, value in enumerate(self._list(key)):
-            if type(value) is dict or isinstance(value, Mapping):
+            if isinstance(value, dict | Mapping):
                 yield Fields(value, self.ref, f"{self.path(key)}[{number}]", self.faults)
             else:
                 self._wrong_type(key, "a list of mappings", value)
@@ -159,7 +159,7 @@ class Fields:
         value = self._data.get(key)
         if value is None:
             return {}
-        if type(value) is dict and _TEXT.issuperset(map(type, value)):
+        if isinstance(value, dict) and _TEXT.issuperset(map(type, value)):
             return value
         if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
             self._wrong_type(key, "a mapping", value)
@@ -170,7 +170,7 @@ class Fields:
         value = self._data.get(key)
         if value is None:
             return ()
-        if type(value) is not list and not isinstance(value, tuple | list):
+        if not isinstance(value, list | tuple):
             self._wrong_type(key, "a list", value)
             return ()
         return value

@@ -52,7 +52,7 @@ def resources_of(objects: Iterable[ParsedObject]) -> Resources:
     """All resources, in the order of their names."""
     read = list(objects)
     return _resources(
-        [one for parsed, _faults in read for one in parsed], [one for _, faults in read for one in faults]
+        [one for parsed, _faults in read for one in parsed], [one for _parsed, faults in read for one in faults]
     )
 
 

@@ -117,7 +117,7 @@ def _start(folder: Path) -> Agent:
         raise
     finally:
         os.close(waiting)
-    with cast("IO[bytes]", watch.stdout) as output:
+    with cast(IO[bytes], watch.stdout) as output:
         begun = select.select([output], [], [], TIMEOUT)[0]
         if not begun or not output.read(1):
             os.close(lifeline)
