@@ -1,0 +1,141 @@
+# Copyright: Contributors to the edpm.services project
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One service for one node with everything filled in: what a node is asked to have.
+
+As JSON (see `travel`) the fields have the names that they have here; a file's content is base64, a mode is text such as
+`0600`, what has its default may be left out, and a field that is not known is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+#: A text in a unit that stands for the folder of the generation, where `current` would be a moment too early or late.
+GENERATION = "@GENERATION@"
+POLICIES = ("off", "warn", "fail")
+PULLS = ("missing", "always", "never")
+RESTARTS = ("restart", "never")
+
+
+@dataclass(frozen=True)
+class Image:
+    """The image, when to pull it, and what the registry wants to see for that."""
+
+    reference: str
+    pull: str = "missing"
+    auth: str = field(default="", repr=False)
+    certificates: dict[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class File:
+    """A file, at a path below the generation's folder."""
+
+    path: str
+    content: bytes = field(repr=False)
+    mode: int = 0o600
+    secret: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group with a number of its own."""
+
+    name: str
+    gid: int | None = None
+
+
+@dataclass(frozen=True)
+class User:
+    """A user with a number of its own."""
+
+    name: str
+    uid: int | None = None
+    group: str = ""
+    groups: tuple[str, ...] = ()
+    home: str = "/nonexistent"
+    shell: str = "/usr/sbin/nologin"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder on the node; what is not said about it is left as it is."""
+
+    path: str
+    mode: int | None = None
+    owner: str = ""
+    group: str = ""
+    setype: str = ""
+
+
+@dataclass(frozen=True)
+class Validation:
+    """A command that judges the staged files, run in the image with those files at their places.
+
+    `mounts` says which path of the generation lies where in the container. An exit code in `fatal` fails under the
+    policy `warn` too.
+    """
+
+    command: tuple[str, ...]
+    mounts: dict[str, str]
+    policy: str = "fail"
+    timeout: int = 120
+    fatal: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Health:
+    """The unit is active for `settle` seconds on end, and the command, where there is one, succeeds in the container
+    (or on the node), all within `timeout` seconds.
+    """
+
+    command: tuple[str, ...] = ()
+    on_node: bool = False
+    settle: int = 3
+    timeout: int = 60
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """All of one service on one node.
+
+    `digest` names the generation; it must cover the image, the units, and the paths, modes and contents of the files.
+    `units` are Quadlet files by name: `edpm_<name>.container` is the service, others begin with `edpm_<name>-`. In them
+    GENERATION stands for the generation's folder. A unit that mounts from there, instead of from `current`, makes its
+    one file the point at which the old becomes the new, also for a node that reboots in the middle.
+    `files` lie in the generation, for instance at `conf.d/01-nova.conf`; `kolla` becomes `kolla.json` beside them.
+    `container` is the name in which the health check runs. `guards` may hold `cell` and `host`. `keep` is the number of
+    generations that stay. With `restart` at `never` a service that runs is left to be restarted by somebody else.
+    """
+
+    service: str
+    digest: str
+    image: Image
+    units: dict[str, str]
+    files: tuple[File, ...] = ()
+    instance: str = ""
+    container: str = ""
+    kolla: str = field(default="", repr=False)
+    groups: tuple[Group, ...] = ()
+    users: tuple[User, ...] = ()
+    folders: tuple[Folder, ...] = ()
+    tmpfiles: tuple[str, ...] = ()
+    sysctls: dict[str, str] = field(default_factory=dict)
+    modules: tuple[str, ...] = ()
+    validation: Validation | None = None
+    health: Health = Health()
+    guards: dict[str, str] = field(default_factory=dict)
+    keep: int = 3
+    restart: str = "restart"
+
+    @property
+    def name(self) -> str:
+        """`<service>` or `<service>@<instance>`."""
+        return f"{self.service}@{self.instance}" if self.instance else self.service
+
+    @property
+    def unit(self) -> str:
+        """The unit that is started and watched."""
+        return f"edpm_{self.name}.service"

@@ -1,0 +1,135 @@
+# Copyright: Contributors to the edpm.services project
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The disk, in the few ways in which it is changed: each of them is whole or has not happened.
+
+A file is written beside its place, brought to the platter and renamed, so that a power cut leaves the old or the new.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from .errors import disk_faults
+
+_UNFINISHED = ".edpm-new"
+
+
+class Disk:
+    """The node's file systems."""
+
+    def read(self, path: Path) -> bytes | None:
+        """A file's bytes, None when it is not there."""
+        with disk_faults(path):
+            try:
+                return path.read_bytes()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+
+    def target(self, path: Path) -> str:
+        """Where a symbolic link points, empty when it is none."""
+        try:
+            return os.readlink(path)  # noqa: PTH115 -- a text is compared, not a path
+        except OSError:
+            return ""
+
+    def write(self, path: Path, content: bytes, mode: int = 0o600) -> None:
+        """Put a file at its place, whole, over the one that is there."""
+        beside = self._beside(path)
+        self.remove(beside)
+        try:
+            self.create(beside, content, mode)
+            self.rename(beside, path)
+        except Exception:
+            self.remove(beside)
+            raise
+
+    def link(self, path: Path, target: str) -> None:
+        """Point a symbolic link somewhere, in one step."""
+        beside = self._beside(path)
+        self.remove(beside)
+        self.symlink(beside, target)
+        self.rename(beside, path)
+
+    def sweep(self, path: Path) -> None:
+        """Remove what a killed run left beside a file."""
+        self.remove(self._beside(path))
+
+    def create(self, path: Path, content: bytes, mode: int) -> None:
+        """Write a file that is not there yet, down to the platter."""
+        with disk_faults(path), open(path, "xb", opener=_private) as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+
+    def make_folder(self, path: Path, mode: int = 0o700, above: int = 0o700) -> None:
+        """Make a folder where there is none, and those above it."""
+        if path.is_dir():
+            return
+        with disk_faults(path):
+            if not path.parent.is_dir():
+                self.make_folder(path.parent, above, above)
+            path.mkdir(mode, exist_ok=True)
+            path.chmod(mode)
+            _sync(path.parent)
+
+    def sync(self, folder: Path) -> None:
+        """Bring a folder and those in it to the platter."""
+        with disk_faults(folder):
+            for place, _folders, _files in os.walk(folder):
+                _sync(Path(place))
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Put something at another place of the same file system."""
+        with disk_faults(target):
+            source.replace(target)
+            _sync(target.parent)
+
+    def symlink(self, path: Path, target: str) -> None:
+        """Make a symbolic link where there is none."""
+        with disk_faults(path):
+            path.symlink_to(target)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file or a link; one that is not there is fine."""
+        if not os.path.lexists(path):
+            return
+        with disk_faults(path):
+            path.unlink(missing_ok=True)
+            _sync(path.parent)
+
+    def remove_tree(self, path: Path) -> None:
+        """Remove a folder with all that is in it; one that is not there is fine."""
+        with disk_faults(path), suppress(FileNotFoundError):
+            shutil.rmtree(path)
+
+    def remove_empty(self, path: Path) -> None:
+        """Remove a folder unless something is in it."""
+        with suppress(OSError):
+            path.rmdir()
+
+    def set_value(self, path: Path, value: str) -> None:
+        """Give a kernel setting a value; such a file is written in place, there is no other way."""
+        with disk_faults(path):
+            path.write_text(f"{value}\n")
+
+    @staticmethod
+    def _beside(path: Path) -> Path:
+        return path.with_name(f".{path.name}{_UNFINISHED}")
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+
+
+def _sync(folder: Path) -> None:
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

@@ -1,0 +1,270 @@
+# Copyright: Contributors to the edpm.services project
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The folder of a service on a node: its generations, which of them is live, and what a run has begun."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .bundle import File, Health
+from .disk import Disk
+from .record import FILE, PLACED_MODE, UNITS, Placed, Places, Record, read_record, sha256
+
+_STAGING = ".staging"
+_OWN_FILES = ("current", "previous", "intent.json", "identity.json", "pending.json")
+
+
+@dataclass(frozen=True)
+class Intent:
+    """A switch that has begun and has not ended: where it started from, and where it goes."""
+
+    good: str
+    next: str
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A live file that is not what the record says."""
+
+    name: str
+    what: str
+
+
+class Home:
+    """`<root>/<service>[@<instance>]`."""
+
+    def __init__(self, disk: Disk, places: Places, name: str) -> None:
+        self._disk = disk
+        self.places = places
+        self.name = name
+        self.folder = places.root / name
+        self.generations = self.folder / "generations"
+        self.staging = self.generations / _STAGING
+
+    # --- looking ---------------------------------------------------------------------------------------------------
+    def generation(self, digest: str) -> Path:
+        """The folder of a generation."""
+        return self.generations / digest
+
+    @property
+    def current(self) -> str:
+        """The digest of the live generation, empty when there is none."""
+        return self._pointed("current")
+
+    @property
+    def previous(self) -> str:
+        """The digest of the one before, empty when there is none."""
+        return self._pointed("previous")
+
+    @property
+    def intent(self) -> Intent | None:
+        """What a run that was cut off had begun."""
+        data = self.note("intent.json")
+        return Intent(data.get("good", ""), data.get("next", "")) if data else None
+
+    @property
+    def good(self) -> str:
+        """The digest of the generation to go back to: the live one, unless it is not proven yet."""
+        intent = self.intent
+        digest = intent.good if intent else self.current
+        return digest if digest and self.generation(digest).is_dir() else ""
+
+    def record(self, digest: str) -> Record | None:
+        """What a generation is made of; where its record is spoilt, at least its units are known."""
+        if not digest or not self.generation(digest).is_dir():
+            return None
+        text = self._disk.read(self.generation(digest) / FILE)
+        return read_record(text or b"") or self._salvaged(digest)
+
+    def drift(self, record: Record) -> tuple[Drift, ...]:
+        """How the live files differ from what was written."""
+        return (*self._changed(record), *self._added(record), *self._displaced(record))
+
+    def note(self, name: str) -> dict[str, str]:
+        """A small file of this folder; one that is spoilt counts as empty."""
+        try:
+            data = json.loads(self._disk.read(self.folder / name) or b"{}")
+        except ValueError:
+            return {}
+        return data if isinstance(data, dict) else {}
+
+    # --- changing --------------------------------------------------------------------------------------------------
+    def write_note(self, name: str, data: dict[str, str]) -> None:
+        """Write a small file of this folder."""
+        self._disk.make_folder(self.folder)
+        self._disk.write(self.folder / name, json.dumps(data, sort_keys=True).encode())
+
+    def remove_note(self, name: str) -> None:
+        """Remove a small file of this folder."""
+        self._disk.remove(self.folder / name)
+
+    def tidy(self) -> None:
+        """Remove what a killed run left half-written."""
+        if self.staging.exists():
+            self._disk.remove_tree(self.staging)
+        for name in _OWN_FILES:
+            self._disk.sweep(self.folder / name)
+
+    def stage(self, files: tuple[File, ...], record: Record) -> Path:
+        """Write a generation beside its place."""
+        try:
+            self._disk.make_folder(self.staging)
+            for file in files:
+                path = self.staging / file.path
+                self._disk.make_folder(path.parent)
+                self._disk.create(path, file.content, file.mode)
+            self._disk.create(self.staging / FILE, record.text(), 0o600)
+            self._disk.sync(self.staging)
+        except Exception:
+            self.unstage()
+            raise
+        return self.staging
+
+    def unstage(self) -> None:
+        """Forget what was staged; a service that never was live leaves no folder behind."""
+        self._disk.remove_tree(self.staging)
+        self._disk.remove_empty(self.generations)
+        self._disk.remove_empty(self.folder)
+
+    def adopt(self, record: Record) -> None:
+        """Make a generation of what was staged; one that is there is repaired file by file and never away."""
+        target = self.generation(record.digest)
+        if target.is_dir():
+            self._repair(record, target)
+        else:
+            self._disk.rename(self.staging, target)
+
+    def flip(self, digest: str) -> None:
+        """Make a generation the live one."""
+        self._disk.link(self.folder / "current", f"generations/{digest}")
+
+    def remember(self, digest: str) -> None:
+        """Note the generation that was live before."""
+        self._disk.link(self.folder / "previous", f"generations/{digest}")
+
+    def place(self, record: Record) -> tuple[str, ...]:
+        """Put the generation's units and settings where systemd finds them; the answer names those that changed."""
+        changed = []
+        for one in record.placed:
+            path = Path(one.path)
+            if _difference(path, one.sha256, PLACED_MODE):
+                content = self._disk.read(self.generation(record.digest) / one.source) or b""
+                self._disk.make_folder(path.parent, 0o755, 0o755)
+                self._disk.write(path, content, PLACED_MODE)
+                changed.append(one.path)
+        return tuple(changed)
+
+    def misplaced(self, record: Record | None) -> tuple[Placed, ...]:
+        """What generations of this service have placed and this one does not want."""
+        wanted = {one.path for one in record.placed} if record else set()
+        found = {one.path: one for each in self.records() for one in each.placed}
+        return tuple(found[path] for path in sorted(found) if path not in wanted and os.path.lexists(path))
+
+    def displace(self, placed: tuple[Placed, ...]) -> None:
+        """Take files away that were placed."""
+        for one in placed:
+            self._disk.sweep(Path(one.path))
+            self._disk.remove(Path(one.path))
+
+    def records(self) -> Iterator[Record]:
+        """Those of all generations."""
+        for digest in self.digests():
+            record = self.record(digest)
+            if record:
+                yield record
+
+    def digests(self) -> list[str]:
+        """All generations, the newest first."""
+        if not self.generations.is_dir():
+            return []
+        found = [one for one in self.generations.iterdir() if one.is_dir() and not one.name.startswith(".")]
+        return [one.name for one in sorted(found, key=lambda one: (-one.stat().st_mtime_ns, one.name))]
+
+    def discard(self, digest: str) -> None:
+        """Remove a generation, unless it is live or was so before."""
+        if digest not in (self.current, self.previous):
+            self._disk.remove_tree(self.generation(digest))
+
+    def leave(self) -> None:
+        """Nothing of this service is live any more."""
+        self._disk.remove(self.folder / "current")
+        self._disk.remove(self.folder / "previous")
+
+    def prune(self, keep: int) -> tuple[str, ...]:
+        """Remove the oldest generations beyond a number, never the live one nor the one before it."""
+        held = {self.current, self.previous}
+        spare = [digest for digest in self.digests() if digest not in held]
+        gone = spare[max(0, keep - len(held - {""})) :]
+        for digest in gone:
+            self._disk.remove_tree(self.generation(digest))
+        return tuple(gone)
+
+    # --- inside ----------------------------------------------------------------------------------------------------
+    def _pointed(self, name: str) -> str:
+        folder, _slash, digest = self._disk.target(self.folder / name).rpartition("/")
+        return digest if folder == "generations" else ""
+
+    def _salvaged(self, digest: str) -> Record:
+        service, _at, instance = self.name.partition("@")
+        units = sorted((self.generation(digest) / UNITS).glob("edpm_*"))
+        placed = tuple(Placed(f"{UNITS}/{one.name}", str(self.places.units / one.name), "") for one in units)
+        return Record(service, instance, digest, "", "", (), placed, Health())
+
+    def _changed(self, record: Record) -> Iterator[Drift]:
+        for file in record.files:
+            path = self.generation(record.digest) / file.path
+            what = _difference(path, file.sha256, file.mode)
+            if what:
+                yield Drift(file.path, what)
+
+    def _added(self, record: Record) -> Iterator[Drift]:
+        for path in self._strangers(record):
+            yield Drift(str(path.relative_to(self.generation(record.digest))), "added")
+
+    def _displaced(self, record: Record) -> Iterator[Drift]:
+        for one in record.placed:
+            what = _difference(Path(one.path), one.sha256, PLACED_MODE)
+            if what:
+                yield Drift(one.path, what)
+
+    def _strangers(self, record: Record) -> list[Path]:
+        generation = self.generation(record.digest)
+        known = {FILE, *(file.path for file in record.files)}
+        found = []
+        for place, folders, files in os.walk(generation):
+            links = [name for name in folders if (Path(place) / name).is_symlink()]
+            paths = [Path(place) / name for name in (*files, *links)]
+            found += [path for path in paths if str(path.relative_to(generation)) not in known]
+        return sorted(found)
+
+    def _repair(self, record: Record, target: Path) -> None:
+        for path in self._strangers(record):
+            self._disk.remove(path)
+        for file in (*record.files, None):
+            name = file.path if file else FILE
+            if file and not _difference(target / name, file.sha256, file.mode):
+                continue
+            if (target / name).is_dir() and not (target / name).is_symlink():
+                self._disk.remove_tree(target / name)
+            self._disk.make_folder((target / name).parent)
+            self._disk.rename(self.staging / name, target / name)
+        self._disk.remove_tree(self.staging)
+
+
+def _difference(path: Path, digest: str, mode: int) -> str:
+    """How a file differs from what it should be, empty when it does not."""
+    try:
+        status = path.lstat()
+        if not path.is_file() or path.is_symlink():
+            return "replaced"
+        if sha256(path.read_bytes()) != digest:
+            return "changed"
+    except (FileNotFoundError, NotADirectoryError):
+        return "missing"
+    return "" if status.st_mode & 0o7777 == mode and status.st_uid == os.geteuid() else "mode or owner"

@@ -1,0 +1,124 @@
+# Copyright: Contributors to the edpm.services project
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a service stands on besides its files: accounts, folders, kernel modules and settings.
+
+All of it only ever adds to the node, so a service that is rolled back finds its old ground unchanged.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .bundle import Bundle, Folder
+from .errors import NodeRefused, disk_faults
+from .node import Node
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The ground of one bundle on one node."""
+
+    node: Node
+    bundle: Bundle
+
+    def lacking(self) -> tuple[str, ...]:
+        """What is not as the bundle asks, by name."""
+        return tuple(self._lacking())
+
+    def prepare(self, tmpfiles: Path) -> None:
+        """Have all of it; `tmpfiles` is the file with those lines."""
+        for group in self.bundle.groups:
+            self.node.accounts.have_group(group)
+        for user in self.bundle.users:
+            self.node.accounts.have_user(user)
+        for folder in self.bundle.folders:
+            if self._differs(folder):
+                self._have_folder(folder)
+        if self.bundle.tmpfiles:
+            self._run("tmpfiles lines", ["systemd-tmpfiles", "--create", str(tmpfiles)])
+        for module in self.bundle.modules:
+            if not self._has_module(module):
+                self._run(f"kernel module {module}", ["modprobe", module])
+        for key, value in self.bundle.sysctls.items():
+            if self._setting(key) != _words(value):
+                self._set(key, value)
+
+    def _lacking(self) -> Iterator[str]:
+        accounts = self.node.accounts
+        yield from (f"group {one.name}" for one in self.bundle.groups if accounts.lacks_group(one))
+        yield from (f"user {one.name}" for one in self.bundle.users if accounts.lacks_user(one))
+        yield from (f"folder {one.path}" for one in self.bundle.folders if self._differs(one))
+        yield from (f"kernel module {one}" for one in self.bundle.modules if not self._has_module(one))
+        settings = self.bundle.sysctls.items()
+        yield from (f"kernel setting {key}" for key, value in settings if self._setting(key) != _words(value))
+
+    def _differs(self, folder: Folder) -> bool:
+        try:
+            status = Path(folder.path).stat()
+        except OSError:
+            return True
+        owner = folder.owner and status.st_uid != self.node.accounts.uid(folder.owner)
+        group = folder.group and status.st_gid != self.node.accounts.gid(folder.group)
+        mode = folder.mode is not None and status.st_mode & 0o7777 != folder.mode
+        return bool(owner or group or mode)
+
+    def _have_folder(self, folder: Folder) -> None:
+        path = Path(folder.path)
+        uid, gid = self._number("uid", folder.owner), self._number("gid", folder.group)
+        self.node.disk.make_folder(path, 0o755 if folder.mode is None else folder.mode, 0o755)
+        with disk_faults(path):
+            os.chown(path, uid, gid)
+            if folder.mode is not None:
+                path.chmod(folder.mode)
+        if folder.setype and (self.node.places.kernel / "fs/selinux/enforce").exists():
+            self._run(f"label of {path}", ["chcon", f"--type={folder.setype}", str(path)])
+
+    def _number(self, kind: str, name: str) -> int:
+        if not name:
+            return -1
+        found: int | None = getattr(self.node.accounts, kind)(name)
+        if found is None:
+            raise NodeRefused(
+                f"A folder of {self.bundle.name} belongs to {name}, whom the node does not know; name it "
+                "among the definition's users and groups."
+            )
+        return found
+
+    def _has_module(self, module: str) -> bool:
+        return (self.node.places.kernel / "module" / module.replace("-", "_")).exists()
+
+    def _setting(self, key: str) -> list[str] | None:
+        try:
+            return _words(self._file(key).read_text())
+        except OSError:
+            return None
+
+    def _set(self, key: str, value: str) -> None:
+        if not self._file(key).exists():
+            raise NodeRefused(
+                f"The node's kernel has no setting {key}; load the module that brings it, or take it out "
+                f"of the definition of {self.bundle.name}. The service was not touched."
+            )
+        self.node.disk.set_value(self._file(key), value)
+
+    def _file(self, key: str) -> Path:
+        # As sysctl reads it: dots part the words, and a slash stands for a dot in one, unless slashes part them.
+        path = key if "/" in key.partition(".")[0] else key.translate(str.maketrans("./", "/."))
+        return self.node.places.settings / path
+
+    def _run(self, what: str, argv: list[str]) -> None:
+        answer = self.node.run(argv, {})
+        if not answer.ok:
+            raise NodeRefused(
+                f"The {what} of {self.bundle.name} cannot be had on the node: {answer.said}; see to it "
+                "there, or change the definition. The service was not touched."
+            )
+
+
+def _words(text: str) -> list[str]:
+    return text.split()

@@ -1,0 +1,107 @@
+# Copyright: Contributors to the edpm.services project
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The node's podman: images, commands in them, and its age."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from .bundle import Image, Validation
+from .commands import NOT_FOUND, Result, Run, bounded
+from .disk import Disk
+from .errors import ImageMissing, NotPrepared
+
+#: The first with Quadlet.
+OLDEST = (4, 4)
+
+
+class Podman:
+    """podman, and a folder in memory for what a registry wants to see."""
+
+    def __init__(self, run: Run, disk: Disk, scratch: Path) -> None:
+        self._run = run
+        self._disk = disk
+        self._scratch = scratch
+
+    def require(self) -> None:
+        """Refuse a node without a podman that knows Quadlet."""
+        answer = self._run(["podman", "--version"], {})
+        if answer.rc == NOT_FOUND:
+            raise NotPrepared("The node has no podman; install podman 4.4 or newer.")
+        found = re.search(r"(\d+)\.(\d+)", answer.out)
+        if not answer.ok or found is None:
+            raise NotPrepared(f"podman does not work on the node: {answer.said}; repair it, then run again.")
+        if (int(found.group(1)), int(found.group(2))) < OLDEST:
+            raise NotPrepared(
+                f"The node's podman {found.group()} is too old; install 4.4 or newer, which brings Quadlet."
+            )
+
+    def has(self, reference: str) -> bool:
+        """Whether the image is on the node."""
+        return self._run(["podman", "image", "exists", reference], {}).ok
+
+    def needs(self, image: Image) -> bool:
+        """Whether the image must be pulled; refused where that is switched off."""
+        there = self.has(image.reference)
+        if not there and image.pull == "never":
+            raise ImageMissing(
+                f"The image {image.reference} is not on the node and pulling is switched off; "
+                "load it there (podman load), then run again. Nothing was touched."
+            )
+        return not there or image.pull == "always"
+
+    def provide(self, image: Image) -> bool:
+        """Have the image on the node; True when it was pulled. A node that has it never reaches out, unless told to."""
+        if not self.needs(image):
+            return False
+        answer = self._pull(image)
+        if not answer.ok:
+            raise ImageMissing(
+                f"The image {image.reference} cannot be pulled: {_last_line(answer)}; see to its name, the registry, "
+                "and the credentials, or load it on the node. Nothing was touched."
+            )
+        return True
+
+    def judge(self, name: str, image: str, validation: Validation, staged: Path) -> Result:
+        """Run the validator in the image, with the staged files at their places and no network."""
+        mounts = [f"--volume={staged / source}:{target}:ro" for source, target in validation.mounts.items()]
+        program, *words = validation.command
+        argv = [
+            *("podman", "run", "--rm", "--replace", f"--name={name}", "--pull=never", "--network=none", "--user=0"),
+            # The files are this run's own; relabelling them would be a change.
+            *("--security-opt=label=disable", "--log-driver=none", *mounts, f"--entrypoint={program}", image, *words),
+        ]
+        return self._run(bounded(validation.timeout, argv), {})
+
+    def execute(self, container: str, command: Sequence[str], seconds: float) -> Result:
+        """Run a command in a running container."""
+        return self._run(bounded(seconds, ["podman", "exec", container, *command]), {})
+
+    def _pull(self, image: Image) -> Result:
+        """Credentials lie in memory, for root alone, while the pull lasts."""
+        self._disk.remove_tree(self._scratch)
+        words = []
+        try:
+            if image.auth:
+                self._keep("auth.json", image.auth)
+                words.append(f"--authfile={self._scratch / 'auth.json'}")
+            if image.certificates:
+                for name, text in image.certificates.items():
+                    self._keep(f"certificates/{name}", text)
+                words.append(f"--cert-dir={self._scratch / 'certificates'}")
+            return self._run(["podman", "pull", "--quiet", *words, image.reference], {})
+        finally:
+            self._disk.remove_tree(self._scratch)
+
+    def _keep(self, name: str, text: str) -> None:
+        self._disk.make_folder((self._scratch / name).parent)
+        self._disk.create(self._scratch / name, text.encode(), 0o600)
+
+
+def _last_line(answer: Result) -> str:
+    lines = [line for line in answer.err.splitlines() if line.strip()]
+    return Result(answer.rc, "", lines[-1] if lines else "").said.replace("Error: ", "")

@@ -1,0 +1,163 @@
+# Copyright: Contributors to the edpm.services project
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a generation is made of, in names and digests: its `bundle.json`, which holds no contents."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .bundle import GENERATION, Bundle, File, Health
+
+FILE = "bundle.json"
+UNITS = "units"
+PLACED_MODE = 0o644
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where things lie on a node; a test moves all of it into a folder of its own."""
+
+    root: Path = Path("/var/lib/openstack")
+    units: Path = Path("/etc/containers/systemd")
+    etc: Path = Path("/etc")
+    run: Path = Path("/run")
+    settings: Path = Path("/proc/sys")
+    kernel: Path = Path("/sys")
+
+    @property
+    def lock(self) -> Path:
+        """The lock of the whole node, where nobody but root can get in its way."""
+        return self.run / "edpm_services.lock"
+
+    @property
+    def scratch(self) -> Path:
+        """A folder in memory for what is needed for a moment."""
+        return self.run / "edpm_services"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A file of the generation."""
+
+    path: str
+    mode: int
+    sha256: str
+    secret: bool = False
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A file of the generation that also lies elsewhere, for systemd to find."""
+
+    source: str
+    path: str
+    sha256: str
+
+    @property
+    def unit(self) -> str:
+        """The name of the Quadlet file, empty when it is something else."""
+        folder, _slash, name = self.source.partition("/")
+        return name if folder == UNITS else ""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A generation without its contents."""
+
+    service: str
+    instance: str
+    digest: str
+    image: str
+    container: str
+    files: tuple[Recorded, ...]
+    placed: tuple[Placed, ...]
+    health: Health
+    restart: str = "restart"
+
+    @property
+    def name(self) -> str:
+        """`<service>` or `<service>@<instance>`."""
+        return f"{self.service}@{self.instance}" if self.instance else self.service
+
+    @property
+    def unit(self) -> str:
+        """The unit that is started and watched."""
+        return f"edpm_{self.name}.service"
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The digests of the Quadlet files, by name."""
+        return {one.unit: one.sha256 for one in self.placed if one.unit}
+
+    def text(self) -> bytes:
+        """The bytes of bundle.json."""
+        return (json.dumps(asdict(self), indent=1, sort_keys=True) + "\n").encode()
+
+
+def contents(bundle: Bundle, generation: Path) -> tuple[File, ...]:
+    """Every file of the generation but its record; `generation` is the folder that it will have."""
+    name = f"# {bundle.name}, written by edpm.services\n"
+    sysctls = "".join(f"{key} = {value}\n" for key, value in bundle.sysctls.items())
+    texts = {
+        "kolla.json": bundle.kolla,
+        "node/tmpfiles.conf": name + "".join(f"{line}\n" for line in bundle.tmpfiles) if bundle.tmpfiles else "",
+        "node/sysctl.conf": name + sysctls if sysctls else "",
+        "node/modules.conf": name + "".join(f"{one}\n" for one in bundle.modules) if bundle.modules else "",
+        **{f"{UNITS}/{unit}": text.replace(GENERATION, str(generation)) for unit, text in bundle.units.items()},
+    }
+    own = (File(path, text.encode()) for path, text in texts.items() if text or path.startswith(f"{UNITS}/"))
+    return tuple(sorted((*bundle.files, *own), key=lambda file: file.path))
+
+
+def recorded(bundle: Bundle, files: tuple[File, ...], places: Places) -> Record:
+    """The record of a bundle with these contents."""
+    listed = tuple(Recorded(file.path, file.mode, sha256(file.content), file.secret) for file in files)
+    targets = {
+        "node/tmpfiles.conf": places.etc / "tmpfiles.d" / f"edpm_{bundle.name}.conf",
+        "node/sysctl.conf": places.etc / "sysctl.d" / f"60-edpm_{bundle.name}.conf",
+        "node/modules.conf": places.etc / "modules-load.d" / f"edpm_{bundle.name}.conf",
+        **{f"{UNITS}/{unit}": places.units / unit for unit in bundle.units},
+    }
+    return Record(
+        service=bundle.service,
+        instance=bundle.instance,
+        digest=bundle.digest,
+        image=bundle.image.reference,
+        container=bundle.container,
+        files=listed,
+        placed=tuple(Placed(one.path, str(targets[one.path]), one.sha256) for one in listed if one.path in targets),
+        health=bundle.health,
+        restart=bundle.restart,
+    )
+
+
+def read_record(text: bytes) -> Record | None:
+    """The record in a bundle.json, None when somebody has spoilt it."""
+    try:
+        data = json.loads(text)
+        return Record(
+            **{
+                **data,
+                "files": tuple(Recorded(**one) for one in data["files"]),
+                "placed": tuple(Placed(**one) for one in data["placed"]),
+                "health": _health(data["health"]),
+            }
+        )
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def sha256(content: bytes) -> str:
+    """The digest of a file."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _health(data: Mapping[str, Any]) -> Health:
+    return Health(**{**data, "command": tuple(data["command"])})

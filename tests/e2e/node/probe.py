@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A small service in a real image, and the module that deploys it, called as Ansible calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.edpm.services.plugins.module_utils._node.bundle import (
+    Bundle,
+    File,
+    Folder,
+    Group,
+    Health,
+    Image,
+    User,
+    Validation,
+)
+from ansible_collections.edpm.services.plugins.module_utils._node.travel import written
+from edpm_lab.nodes import Nodes
+
+#: Says what it found, dies when told to, and ends at once when it is stopped.
+PROGRAM = b"""trap 'exit 0' TERM
+echo "probe started"
+cat /etc/probe/*.conf
+grep -q "^die" /etc/probe/*.conf && exit 3
+sleep infinity &
+wait
+"""
+UNIT = """[Container]
+Image={image}
+ContainerName={container}
+Pull=never
+Network=host
+Exec=/bin/sh /etc/probe/program
+Volume=@GENERATION@/conf.d:/etc/probe:ro,z
+[Service]
+Restart=always
+[Install]
+WantedBy=multi-user.target
+"""
+LOCK = "/run/edpm_services.lock"
+
+
+def bundle(image: str, files: Mapping[str, bytes], *, instance: str = "", settle: int = 1, **others: Any) -> Bundle:
+    """The probe with these files in its conf.d."""
+    name = f"probe@{instance}" if instance else "probe"
+    container = f"edpm_{name.replace('@', '-')}"
+    contents = {"program": PROGRAM, **files}
+    made = tuple(File(f"conf.d/{one}", text, secret="secret" in one) for one, text in sorted(contents.items()))
+    fields: dict[str, Any] = {
+        "service": "probe",
+        "instance": instance,
+        "digest": sha256(repr((name, image, sorted(contents.items()))).encode()).hexdigest(),
+        "image": Image(image),
+        "container": container,
+        "units": {f"edpm_{name}.container": UNIT.format(image=image, container=container)},
+        "files": made,
+        "kolla": '{"command": "true"}',
+        "groups": (Group("probe", 4711), Group("probers", 4712)),
+        "users": (User("probe", 4711, groups=("probers",)),),
+        "folders": (Folder("/var/lib/probe", 0o750, "probe", "probe"),),
+        "tmpfiles": ("d /run/probe 0710 probe probe -",),
+        "validation": Validation(("sh", "-c", "! grep -H nonsense /etc/probe/*.conf"), {"conf.d": "/etc/probe"}),
+        "health": Health(("test", "-e", "/etc/probe/program"), settle=settle, timeout=30),
+        "guards": {"cell": "nova-cell1", "host": "edpm-compute-0"},
+        **others,
+    }
+    return Bundle(**fields)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Runs modules on a node through Ansible."""
+
+    nodes: Nodes
+    node: str
+    folder: Path
+    inventory: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inventory", self.folder / "inventory.yml")
+        self.inventory.write_text(self.nodes.inventory())
+
+    def begin(self, module: str, options: Mapping[str, Any], *flags: str) -> Callable[[], dict[str, Any]]:
+        """Start a module call; the answer waits for its end."""
+        argv = [str(Path(sys.executable).parent / "ansible"), self.node, "-i", str(self.inventory)]
+        argv += ["-m", f"edpm.services.{module}", "-a", json.dumps(options), *flags]
+        env = {**os.environ, "ANSIBLE_PIPELINING": "1", "ANSIBLE_NOCOLOR": "1"}
+        process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env)
+
+        def end() -> dict[str, Any]:
+            shown = process.communicate(timeout=120)[0]
+            found = re.search(rf"^{self.node} \| (\w+)!? => (?=\{{)", shown, re.MULTILINE)
+            answer: dict[str, Any] = json.JSONDecoder().raw_decode(shown[found.end() :])[0] if found else {}
+            return {"failed": bool(found and found.group(1) == "FAILED"), **answer, "shown": shown}
+
+        return end
+
+    def deploy(self, made: Bundle, *flags: str, **options: Any) -> dict[str, Any]:
+        return self.begin("service", {"bundle": written(made), **options}, *flags)()
+
+    def facts(self, name: str = "probe") -> dict[str, Any]:
+        answer = self.begin("service_facts", {"health_checks": True})()
+        assert "services" in answer, answer["shown"]
+        found: dict[str, Any] = answer["services"][name]
+        return found
+
+    def runs(self, digest: str) -> bool:
+        """Whether a generation is the live one and its unit is up, asked without Ansible."""
+        script = "readlink /var/lib/openstack/probe/current; systemctl is-active edpm_probe.service"
+        return self.sh(script, check=False).split() == [f"generations/{digest}", "active"]
+
+    def sh(self, script: str, *, check: bool = True) -> str:
+        return self.nodes.ssh(self.node, "bash", "-c", script, check=check).stdout.strip()
+
+    def invocation(self) -> str:
+        return self.sh("systemctl show --value -p InvocationID edpm_probe.service")
+
+    def starts(self) -> int:
+        """How often the service has been started so far."""
+        return int(self.sh("journalctl -u edpm_probe.service -o cat --no-pager | grep -c '^probe started' || true"))
+
+    def tree(self) -> str:
+        """All of the service's files with modes, owners, times and digests."""
+        places = "/var/lib/openstack /etc/containers/systemd /etc/tmpfiles.d"
+        return self.sh(
+            f"find {places} -printf '%p %m %u %T@ %l\\n' | sort; find {places} -type f -exec sha256sum {{}} + | sort"
+        )
+
+    def kill_the_run(self) -> None:
+        """kill -9 the module's own process on the node."""
+        self.sh(f"kill -9 $(cat {LOCK})")
+
+    def until(self, script: str) -> None:
+        self.sh(f"for _ in $(seq 200); do {script} && exit; sleep 0.1; done; exit 1")

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A systemd and a podman of a few lines, as far as the collection speaks with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansible_collections.edpm.services.plugins.module_utils._node.accounts import Accounts
+from ansible_collections.edpm.services.plugins.module_utils._node.commands import Result
+from ansible_collections.edpm.services.plugins.module_utils._node.record import Places
+from ansible_collections.edpm.services.plugins.module_utils._node.systemd import service_of
+
+from .plug import Killed, Plug
+
+IMAGE = "registry.example.org/nova-compute:30"
+UNIT = "edpm_nova_compute.service"
+QUADLET = "edpm_nova_compute.container"
+
+
+@dataclass(frozen=True)
+class Process:
+    """What a started unit runs with: its text as systemd had read it, and the files that it found then."""
+
+    text: str
+    files: Mapping[str, bytes]
+    invocation: str
+    fails: bool
+
+
+@dataclass
+class World:
+    """The part of a node that outlives a run."""
+
+    places: Places
+    images: set[str] = field(default_factory=lambda: {IMAGE})
+    registry: set[str] = field(default_factory=set)
+    loaded: dict[str, str] = field(default_factory=dict)
+    processes: dict[str, Process] = field(default_factory=dict)
+    calls: list[list[str]] = field(default_factory=list)
+    #: What a service says of its files; one that dies says `die`, one that does not answer says `mute`.
+    refuse: dict[str, Result] = field(default_factory=dict)
+    started: int = 0
+    version: str = "podman version 5.4.2"
+    accounts: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def argv(self, program: str) -> list[list[str]]:
+        return [call for call in self.calls if call[0] == program]
+
+    def done(self, verb: str) -> list[list[str]]:
+        return [call for call in self.calls if call[:2] == ["systemctl", verb]]
+
+    def reload(self) -> None:
+        self.loaded = {service_of(one.name): one.read_text() for one in self.places.units.glob("edpm_*.*")}
+
+    def start(self, unit: str) -> Process | None:
+        if unit not in self.loaded:
+            return None
+        text = self.loaded[unit]
+        named = re.search(r"Volume=(\S+?)/conf.d:", text)
+        folder = Path(named.group(1)) if named else self.places.root / "nowhere"
+        files = {one.name: one.read_bytes() for one in sorted((folder / "conf.d").glob("*"))}
+        self.started += 1
+        died = any(b"die" in content for content in files.values())
+        self.processes[unit] = Process(text, files, f"run-{self.started}", died or not folder.is_dir())
+        return self.processes[unit]
+
+
+class FakeRun:
+    """systemctl, podman and the like, as far as this collection speaks with them."""
+
+    def __init__(self, world: World, plug: Plug) -> None:
+        self.world = world
+        self.plug = plug
+
+    def __call__(self, argv: Sequence[str], environment: Mapping[str, str]) -> Result:
+        if self.plug.dead:
+            raise Killed
+        words = list(argv[3:] if argv[0] == "timeout" else argv)
+        self.world.calls.append(words)
+        for start, answer in self.world.refuse.items():
+            if " ".join(words).startswith(start):
+                return answer
+        name = Path(words[0]).name.replace("-", "_")
+        answer = getattr(self, f"_{name}")(words[1:], environment)
+        assert isinstance(answer, Result)
+        return answer
+
+    def _systemctl(self, words: list[str], _: Mapping[str, str]) -> Result:
+        verb, units = words[0], [word for word in words[1:] if not word.startswith("--")]
+        if verb == "show":
+            return Result(0, "\n".join(self._shown(unit) for unit in units))
+        if verb == "daemon-reload":
+            self.plug.around(verb, self.world.reload)
+        elif verb == "restart":
+            self.plug.around(verb, lambda: [self.world.start(unit) for unit in units])
+            bad = [unit for unit in units if self.world.processes[unit].fails]
+            return Result(1, "", f"Job for {bad[0]} failed.") if bad else Result(0)
+        elif verb == "stop":
+            self.plug.around(verb, lambda: [self.world.processes.pop(unit, None) for unit in units])
+        return Result(0)
+
+    def _shown(self, unit: str) -> str:
+        process = self.world.processes.get(unit)
+        active = "inactive" if process is None else "failed" if process.fails else "active"
+        values = {
+            "ActiveState": active,
+            "SubState": "running" if active == "active" else "dead",
+            "LoadState": "loaded" if unit in self.world.loaded else "not-found",
+            "InvocationID": process.invocation if process else "",
+            "NRestarts": "0",
+            "Result": "exit-code" if active == "failed" else "success",
+        }
+        return "".join(f"{key}={value}\n" for key, value in values.items())
+
+    def _journalctl(self, _words: list[str], _: Mapping[str, str]) -> Result:
+        return Result(0, "starting\nERROR cannot read password = hunter2hunter2\n")
+
+    def _podman(self, words: list[str], _: Mapping[str, str]) -> Result:
+        if words == ["--version"]:
+            return Result(0, self.world.version)
+        if words[:2] == ["image", "exists"]:
+            return Result(0 if words[2] in self.world.images else 1)
+        if words[0] == "pull":
+            return self._pull(words[-1])
+        if words[0] == "run":
+            return self._validator(words)
+        files = self.world.processes[UNIT].files.values()
+        return Result(1, "", "no answer") if any(b"mute" in content for content in files) else Result(0)
+
+    def _pull(self, reference: str) -> Result:
+        if reference not in self.world.registry:
+            return Result(125, "", f"Trying to pull {reference}\nError: initializing source: unauthorized\n")
+        self.plug.around("pull", lambda: self.world.images.add(reference))
+        return Result(0)
+
+    def _validator(self, words: list[str]) -> Result:
+        mounts = [word.split("=", 1)[1].split(":") for word in words if word.startswith("--volume=")]
+        for source, _target, mode in mounts:
+            assert mode == "ro"
+            for file in Path(source).rglob("*"):
+                if file.is_file() and b"unknown_option" in file.read_bytes():
+                    return Result(1, "", f"{file.name}: unknown_option\npassword = hunter2hunter2")
+                if file.is_file() and b"not oslo" in file.read_bytes():
+                    return Result(2, "", f"{file.name}: cannot be parsed")
+        return Result(0)
+
+    def _generator(self, _words: list[str], environment: Mapping[str, str]) -> Result:
+        out, err = [], []
+        seen: set[str] = set()
+        for folder in environment["QUADLET_UNIT_DIRS"].split(":"):
+            for file in sorted(Path(folder).glob("edpm_*.*")):
+                if file.name in seen:
+                    continue
+                if "unreadable" not in file.read_text():
+                    seen.add(file.name)
+                if "Nonsense=" in file.read_text() or "unreadable" in file.read_text():
+                    err.append(f'quadlet-generator[9]: converting "{file.name}": unsupported key Nonsense')
+                else:
+                    out.append(f"---{service_of(file.name)}---\n[Unit]\nSourcePath={file}\n")
+        return Result(1 if err else 0, "\n".join(out), "\n".join(err))
+
+    def _groupadd(self, words: list[str], _: Mapping[str, str]) -> Result:
+        self.world.accounts[f"group {words[-1]}"] = int(words[0].split("=")[1])
+        return Result(0)
+
+    def _useradd(self, words: list[str], _: Mapping[str, str]) -> Result:
+        self.world.accounts[f"user {words[-1]}"] = int(words[0].split("=")[1])
+        return Result(0)
+
+    def _usermod(self, words: list[str], _: Mapping[str, str]) -> Result:
+        self.world.accounts[f"{words[-1]} in {words[1].split('=')[1]}"] = 1
+        return Result(0)
+
+    def _systemd_tmpfiles(self, words: list[str], _: Mapping[str, str]) -> Result:
+        assert Path(words[-1]).is_file()
+        return Result(0)
+
+    def _modprobe(self, words: list[str], _: Mapping[str, str]) -> Result:
+        (self.world.places.kernel / "module" / words[0]).mkdir(parents=True)
+        return Result(0)
+
+
+class FakeAccounts(Accounts):
+    def __init__(self, run: FakeRun) -> None:
+        super().__init__(run)
+        self.known = run.world.accounts
+
+    def uid(self, name: str) -> int | None:
+        return self.known.get(f"user {name}")
+
+    def gid(self, name: str) -> int | None:
+        return self.known.get(f"group {name}")
+
+    def members(self, group: str) -> tuple[str, ...]:
+        return tuple(one.split(" in ")[0] for one in self.known if one.endswith(f" in {group}"))

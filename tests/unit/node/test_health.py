@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""When a unit counts as well, and how soon it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Bundle, Health, Image
+from ansible_collections.edpm.services.plugins.module_utils._node.commands import Result
+from ansible_collections.edpm.services.plugins.module_utils._node.errors import Unhealthy
+from ansible_collections.edpm.services.plugins.module_utils._node.health import await_health
+from ansible_collections.edpm.services.plugins.module_utils._node.node import Clock, Node, real_node
+from ansible_collections.edpm.services.plugins.module_utils._node.record import Places, Record, recorded
+
+
+class Course:
+    """A unit that goes through states, one each time it is looked at; the last one stays."""
+
+    def __init__(self, *states: str) -> None:
+        self.states = list(states)
+        self.seconds = 0.0
+
+    def __call__(self, _argv: Sequence[str], _environment: Mapping[str, str]) -> Result:
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        active, invocation, restarts = state.split()
+        return Result(
+            0,
+            f"ActiveState={active}\nSubState=x\nLoadState=loaded\nInvocationID={invocation}\n"
+            f"NRestarts={restarts}\nResult=exit-code\n",
+        )
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+def node_of(course: Course) -> Node:
+    made = real_node(course, Places())
+    return Node(
+        made.places,
+        made.disk,
+        made.run,
+        made.systemd,
+        made.podman,
+        made.accounts,
+        Clock(lambda: course.seconds, course.sleep),
+    )
+
+
+def record(settle: int = 2, timeout: int = 10) -> Record:
+    bundle = Bundle("a", "0" * 7, Image("i"), {}, health=Health(settle=settle, timeout=timeout))
+    return recorded(bundle, (), Places(root=Path("/nowhere")))
+
+
+def test_a_unit_must_stay_up_as_one_process_before_it_is_well() -> None:
+    course = Course("activating a 0", "active a 0", "active b 1", "active b 1")
+    await_health(node_of(course), record())
+    assert course.seconds == 3.0
+
+
+def test_no_settling_is_waited_for_where_none_is_asked() -> None:
+    course = Course("active a 0")
+    await_health(node_of(course), record(settle=0))
+    assert course.seconds == 0
+
+
+SICK = {
+    "failed": (("active a 0", "failed a 0"), r"edpm_a.service failed \(exit-code\)"),
+    "loops": (
+        ("active a 0", "activating b 1", "active c 2", "active d 3"),
+        "dies as soon as it runs: systemd started it 3",
+    ),
+    "ended": (("active a 0", "inactive a 0"), r"edpm_a.service does not run \(it ended by itself\)"),
+    "never up": (("activating a 0",), r"is activating \(x\) and did not stay up for 2 s within 10 s"),
+    "never settles": (("active a 0", "active b 0") * 30, "did not stay up for 2 s within 10 s"),
+}
+
+
+@pytest.mark.parametrize(("states", "says"), SICK.values(), ids=SICK)
+def test_a_unit_that_will_not_get_well_is_given_up(states: tuple[str, ...], says: str) -> None:
+    course = Course(*states)
+    with pytest.raises(Unhealthy, match=says):
+        await_health(node_of(course), record())
+    assert course.seconds <= 10
