@@ -21,6 +21,7 @@ def test_the_demo_ends_with_a_table_of_what_answers_on_which_node(source: str) -
     for node in ("edpm-compute-0", "edpm-compute-1"):
         assert re.search(rf"^{node} +10\.\S+ +libvirt +\S+ +QEMU \d", shown, re.MULTILINE), shown
     assert len(re.findall(r"^ +nova_compute +\S+ +nova-compute \d", shown, re.MULTILINE)) == 2
+    assert re.search(r"^edpm-compute-0/.*/conf\.d/02-nova-override\.conf$", shown, re.MULTILINE), shown
     if source == "cluster":
         assert "12 created" in shown
         assert "Nova does not move computes between cells" in shown

@@ -3,17 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 
 from .._config.layers import ConfD
 from .._config.options import parse, parse_errors
 from .._config.provenance import Explanation, explain
 from .._dataplane.planned import NodePlan, ServicePlan
 from .._dataplane.wording import told
+from .built_in import RUNNING
 from .digest import digest
 from .files import File, conf_d, file_of, placed
+from .kolla import kolla_json
+from .quadlet import units
+from .running import Instance, Running
+
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -21,6 +28,7 @@ class Bundle:
     """A service's files and the digest over them.
 
     `files` are in the order in which the service reads them: its main file, conf.d, then those with a fixed place.
+    `kolla` and `units` are what starts it; without a definition of how it runs, or without an image, there is none.
     `errors` are faults of the files themselves; what the plan has against the service is in the plan.
     """
 
@@ -30,13 +38,21 @@ class Bundle:
     conf_d: str | None
     files: tuple[File, ...]
     digest: str
+    kolla: str = ""
+    units: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    running: Running | None = None
     notes: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """`<service>` or `<service>@<instance>`."""
-        return f"{self.service}@{self.instance}" if self.instance else self.service
+        return self.who.name
+
+    @property
+    def who(self) -> Instance:
+        """Its names on the node."""
+        return Instance(self.service, self.instance)
 
     @property
     def conf_d_files(self) -> tuple[File, ...]:
@@ -49,14 +65,17 @@ class Bundle:
         return next((file for file in self.files if self.conf_d and f"{file.path}.d" == self.conf_d), None)
 
 
-def bundle(service: ServicePlan) -> Bundle:
+def bundle(service: ServicePlan, definitions: Mapping[str, Running] = RUNNING) -> Bundle:
     """The service's bundle. Never raises over what a resource says: that is in its errors."""
+    running = definitions.get(service.service)
     folder = conf_d(service)
-    others, collisions = placed(service)
+    others, collisions = placed(service, running.files if running else ())
     layered = tuple(file_of(source, service.conf_d or "") for source in folder.files)
     main, rest = _main_first(others, service.conf_d)
     files = (*main, *layered, *rest)
     image = service.image.name if service.image else None
+    kolla = kolla_json(running, files, service.conf_d) if running else ""
+    texts = units(running, Instance(service.service, service.instance), image) if running and image else _NONE
     notes, faults = _judged(folder, main)
     return Bundle(
         service=service.service,
@@ -64,7 +83,10 @@ def bundle(service: ServicePlan) -> Bundle:
         image=image,
         conf_d=service.conf_d,
         files=files,
-        digest=digest(service.name, image, files),
+        digest=digest(service.name, image, files, {"kolla.json": kolla, **texts, **_settings(running)}),
+        kolla=kolla,
+        units=texts,
+        running=running,
         notes=told((*service.notes, *_sentences((*folder.notes, *notes)))),
         errors=told(_sentences((*folder.errors, *collisions, *faults))),
     )
@@ -85,6 +107,10 @@ def against(node: NodePlan, service: ServicePlan, made: Bundle) -> tuple[str, ..
 def unusable(node: NodePlan, service: ServicePlan, made: Bundle) -> tuple[str, ...]:
     """What makes the files themselves wrong or incomplete; a node that merely waits for its turn has none of it."""
     return tuple(dict.fromkeys((*node.errors, *service.errors, *service.blocked, *made.errors)))
+
+
+def _settings(running: Running | None) -> dict[str, str]:
+    return {"tmpfiles": "\n".join(running.tmpfiles)} if running and running.tmpfiles else {}
 
 
 def _sentences(words: Iterable[str]) -> Iterable[str]:

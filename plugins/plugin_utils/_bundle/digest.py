@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from .files import File
 
@@ -14,13 +14,16 @@ ENCODING = 1
 _SHORT = 7
 
 
-def digest(service: str, image: str | None, files: Iterable[File]) -> str:
+def digest(service: str, image: str | None, files: Iterable[File], texts: Mapping[str, str] | None = None) -> str:
     """SHA-256 over the service's name, its image and each file's path, mode and bytes, in whatever order they come.
 
-    A unit is one more file here. Where a file comes from does not count: the same bytes are the same deployment.
+    `texts` are what starts it, by name: kolla.json, units; empty ones do not count. Where a file comes from does not:
+    the same bytes are the same deployment.
     """
     listed = sorted((file.path, file.mode, hashlib.sha256(file.content).hexdigest()) for file in files)
-    canonical = json.dumps({"encoding": ENCODING, "service": service, "image": image, "files": listed}, sort_keys=True)
+    others = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in (texts or {}).items() if text}
+    whole = {"encoding": ENCODING, "service": service, "image": image, "files": listed, "texts": others}
+    canonical = json.dumps(whole, sort_keys=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 

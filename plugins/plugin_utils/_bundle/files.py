@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from .._config.layers import ConfD, layer
 from .._config.sources import Layer, Source
 from .._dataplane.planned import ConfigSource, ServicePlan
+from .running import OwnFile
 
 MODE = 0o600
 
@@ -48,13 +49,19 @@ def conf_d(service: ServicePlan) -> ConfD:
     return layer(_source(one) for one in service.sources if one.directory == service.conf_d)
 
 
-def placed(service: ServicePlan) -> tuple[tuple[File, ...], tuple[str, ...]]:
-    """The files outside conf.d in the order of their paths, and a sentence for each that has two sources."""
+def placed(service: ServicePlan, own: Iterable[OwnFile] = ()) -> tuple[tuple[File, ...], tuple[str, ...]]:
+    """The files outside conf.d in the order of their paths, and a sentence for each that has two sources.
+
+    The definition's `own` files give way to those of the plan.
+    """
     by_path: defaultdict[str, dict[str, File]] = defaultdict(dict)
     for one in service.sources:
         if one.directory != service.conf_d:
             file = file_of(_source(one), one.directory)
             by_path[file.path].setdefault(file.origin, file)
+    for default in (_own(service.service, one) for one in own):
+        if default.path not in by_path:
+            by_path[default.path][default.origin] = default
     errors = [_collision(path, same) for path, same in sorted(by_path.items()) if len(same) > 1]
     return tuple(same[min(same)] for _path, same in sorted(by_path.items())), tuple(errors)
 
@@ -62,6 +69,11 @@ def placed(service: ServicePlan) -> tuple[tuple[File, ...], tuple[str, ...]]:
 def file_of(source: Source, directory: str) -> File:
     """The source as a file in this folder."""
     return File(directory, source.name, source.content, source.object, source.field, source.layer, source.secret)
+
+
+def _own(service: str, one: OwnFile) -> File:
+    who, content = f"definition of {service}", one.text.encode()
+    return File(one.directory, one.name, content, who, f"file {one.name}", Layer.GENERATED, mode=one.mode)
 
 
 def _source(one: ConfigSource) -> Source:

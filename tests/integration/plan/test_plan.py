@@ -34,7 +34,7 @@ NO_COMPUTE_IMAGE = (
 )
 SPECIFICATION_ROWS = """\
 NODE            CELL        SERVICE       IMAGE  STATE
-edpm-compute-0  nova-cell1  libvirt       –      ready    5a6882d
+edpm-compute-0  nova-cell1  libvirt       –      ready    894a2b6
                             nova_compute  –      blocked  Secret default/nova-cell1-compute-config does not exist; \
 NovaCell nova-cell1 makes it once it is Ready.
 edpm-compute-1  nova-cell2  libvirt       –      blocked  OpenStackDataPlaneNode default/edpm-compute-1, annotation \

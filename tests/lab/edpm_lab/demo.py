@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The demo: the sample data plane, planned and explained at once, then on real parts.
+"""The demo: the sample data plane, planned, explained and rendered at once, then on real parts.
 
 What needs nothing but Python comes first, while images and programs for the rest are being built. The
 commands that are shown are those that a person would type, with the samples' folder or a kubeconfig.
@@ -80,6 +80,12 @@ def _show_plan(inventory: Inventory) -> None:
     _heading("Who sets an option, and who was overridden")
     asked = [word for pair in EXPLAINED.items() for word in ("-e", "=".join(pair))]
     _playbook("explain", [*read, *asked], inventory.environment)
+    _heading("The files that one node would get, with secrets masked")
+    rendered = inventory.path.parent / "rendered"
+    chosen = ["-e", f"node={EXPLAINED['node']}", "-e", f"output_dir={rendered}"]
+    _playbook("render", [*read, *chosen], inventory.environment)
+    files = sorted(str(file.relative_to(rendered)) for file in rendered.rglob("*") if file.is_file())
+    print(re.sub(r"/([0-9a-f]{7})[0-9a-f]{57}/", r"/\1…/", "\n".join(files)))
 
 
 def _show_through_cluster(lab: Lab) -> None:
@@ -137,7 +143,7 @@ def _inventory(lab: Lab, source: Mapping[str, str], environment: Mapping[str, st
 
 
 def _playbook(name: str, words: Sequence[str], environment: Mapping[str, str]) -> None:
-    shown = " ".join(Path(word).name if word.startswith("/") else word for word in words)
+    shown = re.sub(r"/\S*/", "", " ".join(words))
     print(f"$ ansible-playbook edpm.services.{name} {shown}".rstrip(), flush=True)
     done = subprocess.run(
         [Path(sys.executable).parent / "ansible-playbook", f"edpm.services.{name}", *words],

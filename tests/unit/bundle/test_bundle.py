@@ -80,7 +80,7 @@ def test_every_byte_and_its_origin_are_kept_and_every_file_is_for_its_owner_alon
 
 def test_a_service_without_conf_d_has_its_other_files() -> None:
     made = bundle(ServicePlan("libvirt", sources=(KEYRING,)))
-    assert paths(made) == ["/etc/ceph/ceph.client.keyring"]
+    assert paths(made) == ["/etc/ceph/ceph.client.keyring", "/etc/libvirt/hooks/qemu", "/etc/libvirt/libvirtd.conf"]
     assert made.conf_d_files == ()
     assert made.main_file is None
     assert explanation(made).options == ()
@@ -208,10 +208,14 @@ def test_the_digest_changes_with_every_name_byte_mode_and_image(files: list[File
     known.add(digest("s", "image:3", files))
     known.add(digest("t", image, files))
     known.add(digest("s", image, rest))
-    assert len(known) == 8
+    known.add(digest("s", image, files, {"edpm_s.container": "[Container]"}))
+    known.add(digest("s", image, files, {"edpm_s.container": "[Container]\n"}))
+    known.add(digest("s", image, files, {"kolla.json": "[Container]\n"}))
+    assert len(known) == 11
 
 
 def test_the_digest_is_the_same_in_every_release_until_its_encoding_changes() -> None:
-    made = bundle(service(GENERATED, image=Image("image:1", "somewhere")))
-    assert made.digest == "57a8d51bdbdeef0ccee581cbd241f9c891ee1fcc228a68344985a3cc45bc5596"
-    assert short(made.digest) == made.digest[:7]
+    files = bundle(service(GENERATED, image=Image("image:1", "somewhere"))).files
+    made = digest("nova_compute", "image:1", files, {"kolla.json": "{}", "edpm_nova_compute.container": "[Unit]"})
+    assert made == "1502a7ed0a9315e8b0b9e587d385323f9c0e1189528eca217eac75828402e6b4"
+    assert short(made) == made[:7]

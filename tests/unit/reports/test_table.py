@@ -14,17 +14,17 @@ from .dataplanes import DATAPLANE, PASSWORD, node, plan_of, thing
 
 TABLE = """\
 NODE       CELL        SERVICE        IMAGE                           STATE
-compute-0  nova-cell1  libvirt        …/libvirt@sha256:abababababab…  ready    e512286
-                       nova_compute   …/nova-compute:30               ready    e5cfd21
-compute-1  nova-cell1  libvirt        …/libvirt@sha256:abababababab…  ready    e512286
-                       nova_compute   …/nova-compute:30               held     11bebe4  OpenStackDataPlaneNode \
+compute-0  nova-cell1  libvirt        …/libvirt@sha256:abababababab…  ready    31804ae
+                       nova_compute   …/nova-compute:30               ready    86fa088
+compute-1  nova-cell1  libvirt        …/libvirt@sha256:abababababab…  ready    31804ae
+                       nova_compute   …/nova-compute:30               held     b7d4e50  OpenStackDataPlaneNode \
 openstack/compute-1, annotation nova.openstack.org/deploy: is "false"; set it to "true" or remove it to deploy.
 compute-2  nova-cell2  libvirt        …/libvirt@sha256:abababababab…  blocked  OpenStackDataPlaneNode \
 openstack/compute-2, annotation nova.openstack.org/cell: NovaCell openstack/nova-cell2 does not exist; name a NovaCell \
 that does, for example nova-cell1, or add the cell to a Nova.
                        nova_compute   …/nova-compute:30               blocked  Secret \
 openstack/nova-cell2-compute-config does not exist; NovaCell nova-cell2 makes it once it is Ready.
-storage-0  –           cinder_volume  cinder:30                       ready    00b76a6
+storage-0  –           cinder_volume  cinder:30                       ready    08aa4ed
 stray-0    –           –              –                               blocked  OpenStackDataPlaneNode \
 openstack/stray-0, field role: OpenStackDataPlaneRole openstack/nowhere does not exist; create it, or name one that \
 does.
@@ -56,7 +56,7 @@ def test_no_secret_shows() -> None:
 
 def test_one_node_or_one_service_can_be_asked_for() -> None:
     assert shown(plan_of(), node="storage-0").splitlines()[1:] == [
-        "storage-0  –     cinder_volume  cinder:30  ready  00b76a6",
+        "storage-0  –     cinder_volume  cinder:30  ready  08aa4ed",
         "1 node: 1 ready · 1 service: 1 ready",
     ]
     lines = shown(plan_of(), service="libvirt").splitlines()

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs that run in the services' images, on files and processes made for them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible_collections.edpm.services.plugins.plugin_utils._bundle.in_image import connected, program, validate
+from oslo_config import cfg
+
+ROW = "   0: 0100007F:1F90 0100007F:9C40 {state} 00000000:00000000 00:00000000 00000000  1000        0 {inode} 1 0\n"
+
+
+@pytest.mark.parametrize("name", ["connected", "validate"])
+def test_a_program_is_words_for_any_python(name: str) -> None:
+    python, flag, text, *words = program(name, "a", "b")
+    assert (python, flag, words) == ("python3", "-c", ["a", "b"])
+    compile(text, name, "exec")
+
+
+class Proc:
+    """A /proc with processes of one's own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "net").mkdir()
+        self._process("self", "", "mnt:[1]")
+        self.connections("0A")
+
+    def connections(self, state: str) -> None:
+        (self.root / "net/tcp").write_text("heading\n" + ROW.format(state=state, inode=4711))
+
+    def runs(self, number: int, words: str, container: str = "mnt:[1]") -> None:
+        self._process(str(number), words, container)
+
+    def _process(self, name: str, words: str, container: str) -> None:
+        folder = self.root / name
+        (folder / "fd").mkdir(parents=True)
+        (folder / "ns").mkdir()
+        (folder / "ns/mnt").symlink_to(container)
+        (folder / "fd/3").symlink_to("socket:[4711]")
+        (folder / "cmdline").write_bytes(words.encode())
+
+
+@pytest.fixture
+def proc(tmp_path: Path) -> Proc:
+    return Proc(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "/usr/bin/python3\0/usr/bin/nova-compute\0",
+        "nova-compute\0--config-dir\0/etc/nova",
+        "nova-compute (/usr/bin/python3 /usr/bin/nova-compute)",
+    ],
+)
+def test_a_service_with_a_connection_does_its_work(proc: Proc, words: str) -> None:
+    proc.runs(7, words)
+    proc.connections("01")
+    assert connected.main("nova-compute", proc.root) == 0
+
+
+def test_a_service_that_only_listens_does_not(proc: Proc, capsys: pytest.CaptureFixture[str]) -> None:
+    proc.runs(7, "/usr/bin/nova-compute\0")
+    assert connected.main("nova-compute", proc.root) == 1
+    assert capsys.readouterr().out == "nova-compute has no connection yet to what it works with\n"
+
+
+def test_a_service_in_another_container_does_not_count(proc: Proc, capsys: pytest.CaptureFixture[str]) -> None:
+    proc.runs(7, "/usr/bin/nova-compute\0", "mnt:[2]")
+    proc.runs(8, "/usr/bin/python3\0-c\0# text\0nova-compute\0")
+    proc.runs(9, "/usr/bin/other\0")
+    proc.connections("01")
+    (proc.root / "10").mkdir()
+    assert connected.main("nova-compute", proc.root) == 1
+    assert capsys.readouterr().out == "nova-compute does not run\n"
+
+
+@pytest.fixture
+def image(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An image that knows a few options, one of them by an old name, and a package that cannot list its own."""
+
+    def options() -> list[Any]:
+        old = cfg.DeprecatedOpt("verbose", group="logging")
+        return [
+            (None, [cfg.BoolOpt("debug", deprecated_opts=[old]), cfg.StrOpt("my-ip")]),
+            ("libvirt", [cfg.StrOpt("virt_type", deprecated_name="libvirt_type")]),
+            (cfg.OptGroup("placement"), [cfg.StrOpt("region_name")]),
+        ]
+
+    def broken() -> list[Any]:
+        raise ImportError("no such driver")
+
+    found = [
+        SimpleNamespace(name="nova", load=lambda: options),
+        SimpleNamespace(name="odd", load=lambda: broken),
+    ]
+    monkeypatch.setattr(validate, "entry_points", lambda: SimpleNamespace(select=lambda group: found if group else []))
+
+
+def judged(tmp_path: Path, generated: str, snippet: str) -> int:
+    files = [tmp_path / "01.conf", tmp_path / "02.conf"]
+    for file, text in zip(files, (generated, snippet), strict=True):
+        file.write_text(text)
+    return validate.main([str(files[0]), "--strict", str(files[1])])
+
+
+KNOWN = (
+    "[DEFAULT]\ndebug = True\nmy_ip = ::1\n[libvirt]\nlibvirt_type = qemu\n[placement]\nregion_name = x\n"
+    "[logging]\nverbose = True\n"
+)
+
+
+@pytest.mark.usefixtures("image")
+@pytest.mark.parametrize(
+    ("texts", "code", "sentence"),
+    [
+        ((KNOWN, KNOWN), 0, ""),
+        ((KNOWN, "[DEFAULT]\ndebgu = True\n"), 1, "02.conf: debgu in the group DEFAULT is an option that nothing"),
+        (("[DEFAULT]\ndebgu = True\n", KNOWN), 0, "01.conf: debgu in the group DEFAULT is an option that nothing"),
+        ((KNOWN, "[my-backend]\nanything = 1\n"), 0, "02.conf: nothing in the image reads the group my-backend"),
+        (("[DEFAULT\n", KNOWN), 3, "01.conf: "),
+        ((KNOWN, "debug\n"), 3, "02.conf: "),
+        (("[DEFAULT]\nnonsense\n", "[DEFAULT]\ndebgu = 1\n"), 3, "01.conf: "),
+    ],
+)
+def test_a_human_is_told_of_an_option_that_nobody_knows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], texts: tuple[str, str], code: int, sentence: str
+) -> None:
+    assert judged(tmp_path, *texts) == code
+    said = capsys.readouterr().out
+    assert "the options of odd cannot be listed: no such driver" in said
+    assert sentence in said
+
+
+def test_the_programs_run_as_they_are_sent(tmp_path: Path) -> None:
+    file = tmp_path / "01.conf"
+    file.write_text("[DEFAULT]\n")
+    words = [sys.executable, *program("validate", str(file))[1:]]
+    assert subprocess.run(words, capture_output=True, check=False).returncode == 0
+    words = [sys.executable, *program("connected", "no-such-program")[1:]]
+    run = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (1, "no-such-program does not run\n")
