@@ -92,6 +92,20 @@ def test_basic_authentication_and_impersonation_are_headers(api: Api) -> None:
     assert ", ".join(sent["impersonate-group"]) == "one, two"
 
 
+def test_a_proxy_is_asked_with_its_own_credentials_instead_of_the_server(api: Api) -> None:
+    proxied = Settings(
+        host="http://cluster.invalid", api_key="mine", proxy=api.url, proxy_headers={"proxy_basic_auth": "ann:pw"}
+    )
+    sent = headers_sent(api, proxied)
+    assert sent["host"] == ["cluster.invalid"]
+    assert sent["proxy-authorization"] == ["Basic " + base64.b64encode(b"ann:pw").decode()]
+
+
+def test_a_server_that_no_proxy_names_is_asked_itself(api: Api) -> None:
+    direct = Settings(host=api.url, api_key="mine", proxy="http://127.0.0.1:9", no_proxy="127.0.0.1")
+    assert headers_sent(api, direct)["authorization"] == ["Bearer mine"]
+
+
 def test_a_client_key_out_of_a_kubeconfig_is_gone_with_the_connection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
