@@ -183,7 +183,7 @@ class Fields:
 def plain(value: Any) -> Value:
     """The value as JSON has it: what YAML made a date is text again."""
     if type(value) in _SCALARS:
-        return value  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]  # the set holds JSON scalars only
     if isinstance(value, Mapping):
         return {str(name): plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -236,7 +236,7 @@ def _type(value: object) -> str:
     return "null" if value is None else names.get(type(value), f"a {type(value).__name__}")
 
 
-class _TextLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+class _TextLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # which one depends on the machine
     """Values that look like dates stay text, as in the JSON that the other form of ansibleVars is."""
 
 
