@@ -50,4 +50,4 @@ printf 'setup: installing the tools\n'
 packages=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 mkdir -p "$packages/ansible_collections/edpm"
 ln -sfn "$PWD" "$packages/ansible_collections/edpm/services"
-printf 'setup: %s, ready in .venv\n' "$(.venv/bin/ansible --version | head -1)"
+printf 'setup: %s, ready in .venv\n' "$(.venv/bin/python -c 'from ansible.release import __version__; print("ansible-core", __version__)')"

@@ -13,8 +13,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 
-from . import binaries, build, demo, labs, places, podman, table
+from . import binaries, build, demo, images, labs, ovn, places, podman, table
 from .api_server import api_server, found_api_server
+from .cloud import DEFAULT_PARTS, Cloud, found_cloud
+from .cloud import PARTS as CLOUD_PARTS
+from .cloud_manifests import METADATA
 from .cluster import cluster, found_cluster
 from .errors import LabError
 from .labs import Lab
@@ -22,6 +25,9 @@ from .nodes import Nodes, default_names
 from .progress import say
 
 DEFAULT = "default"
+
+#: Kinds of nodes and the images that they are made of.
+KINDS = {"plain": "node", "ovn": ovn.IMAGE}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     up = add("up", _up, "start nodes, and a cluster beside them")
     up.add_argument("count", type=int, help="how many nodes there shall be")
     up.add_argument("--cluster", action="store_true", help="a whole Kubernetes cluster that runs pods")
+    up.add_argument("--kind", choices=KINDS, default="plain", help="of new nodes: ovn has OVN and libvirt installed")
     api = add("api", _api, "an API server with its etcd alone; needs no root")
     api.add_argument("verb", choices=["up", "down"])
     api.add_argument("--port", type=int, help="any free one unless given")
@@ -79,7 +86,16 @@ def _parser() -> argparse.ArgumentParser:
     ):
         add(verb, _power, told).add_argument("node")
         commands.choices[verb].set_defaults(verb=verb)
+    chassis = add("ovn", _ovn, "switch Open vSwitch and OVN on at a node of the kind ovn")
+    chassis.add_argument("node")
+    chassis.add_argument(
+        "southbound",
+        nargs="?",
+        help="OVN's southbound database, such as tcp:10.0.0.1:6642; the lab's cloud unless given",
+    )
+    _add_cloud(commands)
     add("inventory", _inventory, "print an Ansible inventory of the nodes")
+    add("image", _image_reference, "print an image's reference; it is built where it is missing").add_argument("image")
     add("kubeconfig", _kubeconfig, "print the path of the administrator's kubeconfig")
     add("kubectl-path", _kubectl_path, "print the path of kubectl")
     clean = add("clean", _clean, "take every lab down")
@@ -87,6 +103,25 @@ def _parser() -> argparse.ArgumentParser:
     shown = add("demo", _demo, "show the product's main job")
     shown.add_argument("--source", choices=demo.SOURCES, default=demo.SOURCES[0])
     return parser
+
+
+def _add_cloud(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    told = "OpenStack's control plane with two cells, or its message bus alone"
+    verbs = commands.add_parser("cloud", help=told, description=told).add_subparsers(required=True, metavar="VERB")
+
+    def add(name: str, command: Callable[[argparse.Namespace], None], told: str) -> argparse.ArgumentParser:
+        new = verbs.add_parser(name, help=told, description=told)
+        new.set_defaults(command=command)
+        new.add_argument("--name", default=DEFAULT, help="the lab's name (default: %(default)s)")
+        return new
+
+    parts = add("up", _cloud_up, "start it, or further parts of it")
+    parts.add_argument("--part", action="append", choices=list(CLOUD_PARTS), help="only this, and what it needs")
+    add("down", _cloud_down, "remove it with all that it knew")
+    written = add("manifests", _cloud_manifests, "write what the control plane's operators would have written")
+    written.add_argument("folder", type=Path)
+    written.add_argument("--metadata", choices=METADATA, default=METADATA[0], help="where Nova's metadata service runs")
+    add("ask", _cloud_ask, "one call of openstacksdk, as JSON").add_argument("call", help="such as compute.services")
 
 
 def _check(_: argparse.Namespace) -> int:
@@ -105,7 +140,7 @@ def _build(arguments: argparse.Namespace) -> int:
 def _up(arguments: argparse.Namespace) -> None:
     with labs.opened(arguments.name, kept=True) as lab:
         nodes = Nodes(lab)
-        nodes.up(default_names(arguments.count))
+        nodes.up(default_names(arguments.count), KINDS[arguments.kind])
         if arguments.cluster and not found_cluster(lab):
             cluster(lab)
     suffix = "" if arguments.name == DEFAULT else f" --name {arguments.name}"
@@ -165,6 +200,8 @@ def _rows(name: str) -> list[Row]:
         rows.append((name, "API server", server.url, "ready" if server.is_ready() else "not ready"))
     if whole := found_cluster(lab):
         rows.append((name, "cluster", whole.url, "running"))
+    if cloud := found_cloud(lab):
+        rows.append((name, "control plane", cloud.address, ", ".join(cloud.parts())))
     if (lab.folder / "nodes").exists():
         rows += [(name, node.name, node.address, node.state) for node in Nodes(lab).list()]
     return rows
@@ -184,8 +221,36 @@ def _power(arguments: argparse.Namespace) -> None:
     {"reboot": nodes.reboot, "kill": nodes.kill, "start": nodes.start}[arguments.verb](arguments.node)
 
 
+def _ovn(arguments: argparse.Namespace) -> None:
+    lab = _running(arguments)
+    ovn.join(Nodes(lab), arguments.node, arguments.southbound or Cloud(lab).site.southbound)
+
+
+def _cloud_up(arguments: argparse.Namespace) -> None:
+    with labs.opened(arguments.name, kept=True) as lab:
+        cloud = Cloud(lab).up(arguments.part or DEFAULT_PARTS)
+    print(f"\nThe control plane is at {cloud.address}; its parts: {', '.join(cloud.parts())}")
+
+
+def _cloud_down(arguments: argparse.Namespace) -> None:
+    Cloud(_running(arguments)).down()
+
+
+def _cloud_manifests(arguments: argparse.Namespace) -> None:
+    for path in Cloud(_running(arguments)).manifests(arguments.folder, metadata=arguments.metadata):
+        print(path)
+
+
+def _cloud_ask(arguments: argparse.Namespace) -> None:
+    print(json.dumps(Cloud(_running(arguments)).openstack(arguments.call), indent=2))
+
+
 def _inventory(arguments: argparse.Namespace) -> None:
     print(Nodes(_running(arguments)).inventory(), end="")
+
+
+def _image_reference(arguments: argparse.Namespace) -> None:
+    print(images.image(arguments.image))
 
 
 def _kubeconfig(arguments: argparse.Namespace) -> None:

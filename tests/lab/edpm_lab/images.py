@@ -21,7 +21,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from . import apt, podman
+from . import apt, ee, podman
 from .cache import building, digest, folder, require_space
 from .command import run
 from .errors import LabError
@@ -37,11 +37,16 @@ KOLLA = "23.0.0"
 PARENTS = {
     "base": None,
     "node": "base",
+    "node-ovn": "node",
     "kolla": "base",
     "libvirt": "kolla",
     "nova-compute": "libvirt",
     "neutron": "kolla",
     "cinder-volume": "kolla",
+    "control-plane": "kolla",
+    "registry": "base",
+    "ee-python": "base",
+    "ee": "ee-python",
 }
 
 #: The images of EDPM services; the others are below them or are nodes.
@@ -84,6 +89,7 @@ def image_digest(name: str, recipes: Path = RECIPES, arch: str | None = None) ->
         inputs["parent"] = image_digest(parent, recipes, arch)
     if name == "kolla":
         inputs["kolla"] = KOLLA
+    inputs |= ee.inputs(name)
     inputs["packages"] = "\n".join(packages(name, recipes, arch))
     containerfile = recipes / f"{name}.Containerfile"
     files = [containerfile] if containerfile.exists() else []
@@ -251,6 +257,7 @@ def _build_on_parent(name: str, log: Path) -> None:
             *("--volume", f"{settings}:/etc/apt/apt.conf.d/98host:ro"),
             *(["--volume", f"{apt.CERTIFICATES}:/run/host-ca.crt:ro"] if apt.CERTIFICATES.exists() else []),
             *(["--volume", f"{_kolla()}:/srv/kolla:ro"] if "kolla" in _with_parents([name]) else []),
+            *ee.volumes(name),
             *("--build-arg", f"PARENT={reference(parent)}"),
             *("--build-arg", f"PACKAGES={' '.join(packages(name))}"),
             *("--file", RECIPES / f"{name}.Containerfile", "--tag", reference(name), context),

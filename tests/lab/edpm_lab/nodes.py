@@ -20,7 +20,7 @@ from pathlib import Path
 
 import yaml
 
-from . import command, images, podman
+from . import command, hosts, images, podman
 from .command import Result
 from .errors import LabError
 from .labs import Lab
@@ -72,9 +72,11 @@ def default_names(count: int) -> list[str]:
 
 
 class Nodes:
-    """The nodes of one lab."""
+    """The nodes of one lab; new ones lie in the host's control group `cgroup` where one is given."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, *, cgroup: str = "") -> None:
+        self._cgroup = cgroup
+        self._in = lab
         self._lab = lab.name
         self._folder = lab.folder / "nodes"
 
@@ -89,7 +91,10 @@ class Nodes:
         return self._folder / "known_hosts"
 
     def up(self, names: Sequence[str], image: str = "node") -> Sequence[Node]:
-        """Bring nodes up, side by side; those that run are left alone, those that are stopped are started."""
+        """Bring nodes up, side by side; those that run are left alone, those that are stopped are started.
+
+        `image` is that of new nodes: `node`, or `node-ovn` with Open vSwitch, OVN and libvirt installed.
+        """
         for name in names:
             _check_name(name)
         podman.containers_work()
@@ -98,6 +103,7 @@ class Nodes:
         self._make_key()
         known = {node.name: node for node in self.list()}
         addresses = self._addresses(names, known)
+        hosts.remember(self._in, addresses)
         idle = [name for name in names if name not in known or known[name].state != "running"]
 
         def bring_up(name: str) -> None:
@@ -118,6 +124,10 @@ class Nodes:
             for each in found
         ]
         return sorted(nodes, key=lambda node: [int(part) if part.isdigit() else part for part in _parts(node.name)])
+
+    def address(self, name: str) -> str:
+        """Where a node is in the lab's network."""
+        return self._node(name).address
 
     def ssh(self, name: str, *words: str, timeout: float = 60, check: bool = True, stdin: str | None = None) -> Result:
         """Run a command on a node as root; the words arrive as they are, without a shell's reading."""
@@ -204,7 +214,9 @@ class Nodes:
             *podman.labels(self._lab),
             *("--label", f"edpm.node={name}", "--label", f"edpm.address={address}"),
             *("--privileged", "--cgroupns=private", "--systemd=false"),
+            *([f"--cgroup-parent={self._cgroup}"] if self._cgroup else []),
             *podman.network(self._lab).at(address),
+            *hosts.mounted(self._in),
             *("--tmpfs", "/run:rw,exec,mode=755", "--tmpfs", "/tmp:rw,exec,mode=1777"),
             *("--volume", "/var/lib/containers"),
             *("--mount", f"type=bind,source={podman.storage()},destination=/srv/images,readonly,bind-nonrecursive"),

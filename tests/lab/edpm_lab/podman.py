@@ -18,7 +18,7 @@ import resource
 import shutil
 import tarfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,10 @@ BECOME_A_MACHINE = "umount -R /sys/fs/cgroup; mount -t cgroup2 none /sys/fs/cgro
 
 #: Before a command: it dies with the process that started it, however that ends.
 MORTAL = ("setpriv", "--pdeathsig", "KILL", "--")
+
+#: How many files the kernel lets root's programs watch; each systemd needs a few of them, and dies without.
+_WATCHERS = Path("/proc/sys/fs/inotify/max_user_instances")
+_ENOUGH_WATCHERS = 1024
 
 _TOOLS = (
     Tool("podman", "podman"),
@@ -129,6 +133,7 @@ def ready() -> None:
         _forget_an_earlier_boot()
         _write(_home() / "storage.conf", _storage_conf())
         _write(_home() / "containers.conf", _containers_conf())
+    _allow_many_machines()
 
 
 def containers_work() -> None:
@@ -246,6 +251,13 @@ def _containers_conf() -> str:
         containers.append(f"default_ulimits = [{_limit('nofile', 20000)}, {_limit('nproc', 30000)}]")
     networks = ['network_backend = "netavark"', f"network_config_dir = {json.dumps(str(_home() / 'networks'))}"]
     return "\n".join(["[containers]", *containers, "[engine]", *engine, "[network]", *networks, ""])
+
+
+def _allow_many_machines(limit: Path = _WATCHERS) -> None:
+    """Raise the kernel's limit until the next boot, where that is allowed: its default ends at twenty machines."""
+    with suppress(OSError, ValueError):
+        if int(limit.read_text()) < _ENOUGH_WATCHERS:
+            limit.write_text(f"{_ENOUGH_WATCHERS}\n")
 
 
 def _has(capability: str) -> bool:

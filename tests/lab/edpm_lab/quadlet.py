@@ -26,6 +26,8 @@ class Unit:
     settings: str = "# nothing is set here\n"
     #: A service runs on and comes back with its node; otherwise the program runs once to its end.
     serves: bool = False
+    #: Folders of the node that it shares, as podman writes them.
+    volumes: tuple[str, ...] = ()
 
     def start(self, nodes: Nodes, node: str) -> None:
         """Put the unit on a node and start it."""
@@ -64,6 +66,7 @@ class Unit:
             "Environment=KOLLA_CONFIG_STRATEGY=COPY_ALWAYS KOLLA_SKIP_EXTEND_START=1",
             f"Volume=/var/lib/kolla/{self.name}.json:/var/lib/kolla/config_files/config.json:ro",
             f"Volume={home}:/var/lib/openstack/config:ro",
+            *(f"Volume={volume}" for volume in self.volumes),
             *(privileged if self.serves else []),
             *(runs_on if self.serves else runs_once),
         ]
@@ -80,6 +83,29 @@ LIBVIRT = Unit(
     settings='auth_unix_rw = "none"\nauth_unix_ro = "none"\n',
     serves=True,
 )
+
+
+def start_compute(nodes: Nodes, node: str, settings: str) -> Unit:
+    """nova-compute with these settings on a node of the kind `ovn`, over the libvirt of the node's own packages."""
+    shared = (
+        "/run/libvirt:/run/libvirt:shared",
+        "/var/lib/libvirt:/var/lib/libvirt",
+        "/var/lib/nova:/var/lib/nova:shared",
+    )
+    compute = Unit(
+        name="nova_compute",
+        image="nova-compute",
+        user="nova",
+        program="nova-compute",
+        configuration="/etc/nova/nova.conf.d/01-nova.conf",
+        settings=settings,
+        serves=True,
+        volumes=shared,
+    )
+    nodes.ssh(node, "install", "-d", "-o", "nova", "-g", "nova", "/var/lib/nova", "/var/lib/nova/instances")
+    nodes.ssh(node, "systemctl", "start", "virtlogd.socket", "libvirtd.socket", "libvirtd.service")
+    compute.start(nodes, node)
+    return compute
 
 
 def virsh(nodes: Nodes, node: str, *words: str) -> str:

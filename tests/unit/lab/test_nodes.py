@@ -87,3 +87,12 @@ def test_a_lab_that_never_used_podman_ends_without_it(tmp_path: Path, monkeypatc
     monkeypatch.setenv("EDPM_LAB_CACHE", str(tmp_path))
     monkeypatch.setattr(command, "run", lambda *_, **__: pytest.fail("podman was called"))
     podman.remove("quiet")
+
+
+def test_a_limit_that_would_end_the_lab_at_twenty_machines_is_raised_and_a_higher_one_stays(tmp_path: Path) -> None:
+    limit = tmp_path / "max_user_instances"
+    for before, after in (("128\n", 1024), ("8192\n", 8192)):
+        limit.write_text(before)
+        podman._allow_many_machines(limit)
+        assert int(limit.read_text()) == after
+    podman._allow_many_machines(tmp_path / "not-there")

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the execution environment's two images are made of besides Debian's packages.
+
+`ee-python` holds Python packages, which the host's pip fetches with the settings that it has; `ee` adds the collection
+of this tree. A change of the collection therefore rebuilds the second alone, which takes seconds.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache as once
+from pathlib import Path
+
+from .cache import digest, folder
+from .command import run
+from .errors import LabError
+from .places import SOURCE
+from .prerequisites import architecture
+
+TREE = SOURCE.parents[1]
+
+#: Of the tree, what a pod needs; the rest is for people.
+PARTS = ("galaxy.yml", "meta", "playbooks", "plugins", "requirements.txt", "roles")
+
+#: Over the collection's own requirements.
+TOOLS = ("ansible-core>=2.19,<2.22", "ansible-runner>=2.4,<3", "openstacksdk>=4", "pip")
+
+#: The Python of the images' suite, and what wheels call the two architectures.
+PYTHON = "3.13"
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+
+
+def inputs(name: str) -> dict[str, str | bytes]:
+    """What an image depends on besides its recipe."""
+    if name == "ee-python":
+        return {"wheels": "\n".join(_requirements())}
+    if name == "ee":
+        return {"collection": digest(_collection_files())}
+    return {}
+
+
+def volumes(name: str) -> list[str]:
+    """Arguments of the build that mount what it installs."""
+    if name == "ee-python":
+        return ["--volume", f"{_wheels()}:/srv/wheels:ro"]
+    if name == "ee":
+        return ["--volume", f"{_collection()}:/srv/collection:ro"]
+    return []
+
+
+def _requirements() -> list[str]:
+    lines = (TREE / "requirements.txt").read_text().splitlines()
+    return [*TOOLS, *(line for line in lines if line and not line.startswith("#"))]
+
+
+def _wheels() -> Path:
+    """All packages as wheels for the images' Python; none is built, so the host needs no compiler."""
+    machine = MACHINES[architecture()]
+    platforms = [f"manylinux{tag}_{machine}" for tag in ("2014", "_2_17", "_2_28", "_2_34")]
+
+    def download(place: Path) -> None:
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
+        chosen = ["--only-binary=:all:", f"--python-version={PYTHON}", "--implementation=cp"]
+        chosen += [f"--platform={platform}" for platform in platforms]
+        run([*pip, *chosen, "--dest", place, *_requirements()], timeout=600)
+
+    return folder("ee-wheels", {"machine": machine, "python": PYTHON, "wanted": "\n".join(_requirements())}, download)
+
+
+def _collection() -> Path:
+    """The collection's files in a folder of their own."""
+    files = _collection_files()
+
+    def copy(place: Path) -> None:
+        for name in files:
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(TREE / name, place / name)
+
+    return folder("ee-collection", files, copy)
+
+
+@once
+def _collection_files() -> Mapping[str, bytes]:
+    """The files as they are now; asked once, so that one build has one answer while somebody edits."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "-co", "--exclude-standard", *PARTS], cwd=TREE, capture_output=True, check=False
+    )
+    if listed.returncode != 0:
+        raise LabError(f"git cannot list the files of {TREE}: {listed.stderr.decode().strip()}")
+    names = sorted(filter(None, listed.stdout.decode().split("\0")))
+    return {name: (TREE / name).read_bytes() for name in names if (TREE / name).is_file()}
