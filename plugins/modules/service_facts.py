@@ -13,8 +13,11 @@ author:
   - The edpm.services authors (@edpm-services)
 description:
   - Tells of every service that M(edpm.services.service) has put on a node which generation is live, whether somebody
-    has edited it, and whether its unit runs and answers. One call tells of all services.
+    has edited it, and whether its unit runs and answers. One call tells of all services, and of what else a rollout
+    needs to know of the node.
   - What it finds is returned and not put among the host's facts. Register it where it is needed.
+  - In a run that has read a data plane with the inventory plugin P(edpm.services.dataplane#inventory), it says of every
+    service how it stands against the plan, and which of the images that the node will need are missing.
   - It must run as root.
 attributes:
   check_mode:
@@ -50,6 +53,19 @@ options:
       - Whether the health check of each service that is up is run. Without it, a unit that is up counts as healthy.
     type: bool
     default: true
+  images:
+    description:
+      - Images to look for on the node. Those that are not there are named in RV(missing_images).
+    type: list
+    elements: str
+    default: []
+  read:
+    description:
+      - Files that everybody on the node may read, such as a C(known_hosts), to be returned in RV(contents). One that is
+        not there is left out, and one that not everybody may read is refused.
+    type: list
+    elements: path
+    default: []
 seealso:
   - module: edpm.services.service
 """
@@ -99,7 +115,10 @@ services:
       returned: success
       type: str
     drift:
-      description: The live files and units that are not as they were written, each with its RV(services.drift[].what).
+      description:
+        - The live files and units that are not as they were written, and the ports and units of the node that are
+          not as
+          the service needs them, each with its RV(services.drift[].what).
       returned: success
       type: list
       elements: dict
@@ -110,7 +129,9 @@ services:
           type: str
           sample: conf.d/01-nova.conf
         what:
-          description: One of V(changed), V(missing), V(added), V(replaced) and V(mode or owner).
+          description:
+            - One of V(changed), V(missing), V(added), V(replaced) and V(mode or owner), for a unit of the node one of
+              V(disabled), V(down) and V(not masked).
           returned: success
           type: str
           sample: changed
@@ -127,17 +148,84 @@ services:
       returned: success
       type: str
     unfinished:
-      description: Whether a run was cut off that the next one will finish.
+      description: Whether a run was cut off that the next one will finish, or the service has files to read again.
       returned: success
       type: bool
     restart_pending:
       description: Whether the running service has not read its new files yet.
       returned: success
       type: bool
+    live:
+      description: The SHA-256 of each file outside the generation as it was written, by path.
+      returned: success
+      type: dict
+      sample:
+        /var/lib/nova/.ssh/known_hosts: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+    seeds:
+      description: What was made once for the service and never changes, such as Nova's C(compute_id), by path.
+      returned: success
+      type: dict
     identity:
       description: The C(cell) and the C(host) that the node remembers of the service.
       returned: success
       type: dict
+planned:
+  description:
+    - Where the run has a plan of the data plane that knows the host, every service that it should run, in the order in
+      which they are deployed, then those on the node that the plan does not know.
+  returned: success, with a plan that knows the host
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: The service, with its instance where it has one.
+      returned: success
+      type: str
+      sample: nova_compute
+    state:
+      description:
+        - One of V(up_to_date), V(new), V(will_change), V(held), V(blocked), V(undeployable), which it is without an
+          image, and V(leaving), which is on the node and not in the plan.
+      returned: success
+      type: str
+      sample: will_change
+    what:
+      description: What will change, or the reasons.
+      returned: success
+      type: list
+      elements: str
+      sample: [conf.d/01-nova.conf was changed by hand]
+    image:
+      description: The image that is wanted.
+      returned: success
+      type: str
+    digest:
+      description: The digest of the generation that is wanted.
+      returned: success
+      type: str
+    live:
+      description: The digest of the generation that is live, null when there is none.
+      returned: success
+      type: str
+known_hosts:
+  description: Short fingerprints of the lines of each known_hosts that services of the node have, by path.
+  returned: success, with a plan in which a service of the host has one
+  type: dict
+missing_images:
+  description: Those of O(images) that are not on the node.
+  returned: success
+  type: list
+  elements: str
+ssh_host_keys:
+  description: The public keys by which the node's sshd is known, by their types.
+  returned: success
+  type: dict
+  sample:
+    ssh-ed25519: AAAAC3NzaC1lZDI1NTE5AAAAIKe4yTrPhOrPfk3m2ZsCIBJnAuDt1yP2nyTGYPyWuP7C
+contents:
+  description: The texts of the files in O(read), by path.
+  returned: success
+  type: dict
 msg:
   description: What is wrong and what to do.
   returned: failure
@@ -153,6 +241,8 @@ def main() -> None:
         "root": {"type": "path", "default": "/var/lib/openstack"},
         "unit_root": {"type": "path", "default": "/etc/containers/systemd"},
         "health_checks": {"type": "bool", "default": True},
+        "images": {"type": "list", "elements": "str", "default": []},
+        "read": {"type": "list", "elements": "path", "default": []},
     }
     calls.service_facts(AnsibleModule(argument_spec=spec, supports_check_mode=True))
 

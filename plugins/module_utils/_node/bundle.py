@@ -21,12 +21,17 @@ RESTARTS = ("restart", "never")
 
 @dataclass(frozen=True)
 class Image:
-    """The image, when to pull it, and what the registry wants to see for that."""
+    """The image, when to pull it, and what the registry wants to see for that.
+
+    `registries` is a registries.conf with mirrors, used for this pull alone. Without a `reference` the service is not a
+    container: the first of the bundle's `node_units` is what is watched.
+    """
 
     reference: str
     pull: str = "missing"
     auth: str = field(default="", repr=False)
     certificates: dict[str, str] = field(default_factory=dict, repr=False)
+    registries: str = ""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,32 @@ class File:
     content: bytes = field(repr=False)
     mode: int = 0o600
     secret: bool = False
+
+
+@dataclass(frozen=True)
+class LiveFile:
+    """A file at a path of the node, outside the generations: a new content is put in place without a restart.
+
+    It is not covered by the bundle's digest; what was written is remembered, so that it is removed when it is no longer
+    wanted, and drift shows.
+    """
+
+    path: str
+    content: bytes = field(repr=False)
+    mode: int = 0o600
+    owner: str = ""
+    group: str = ""
+    secret: bool = False
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A file whose content the node makes once, and which is never made anew: a UUID that others know it by."""
+
+    path: str
+    mode: int = 0o644
+    owner: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,6 +139,11 @@ class Bundle:
     `files` lie in the generation, for instance at `conf.d/01-nova.conf`; `kolla` becomes `kolla.json` beside them.
     `container` is the name in which the health check runs. `guards` may hold `cell` and `host`. `keep` is the number of
     generations that stay. With `restart` at `never` a service that runs is left to be restarted by somebody else.
+    `live` files change without a restart; where one changed, `reload` runs in the container. `ports` are opened in the
+    node's firewall, such as `tcp 5900-6923`. `packages` are installed where they are missing, by manager (`apt`,
+    `dnf`), `node_units` are the node's own units that must be enabled and up, and `masked` those that must not be.
+    Removal: `busy` runs in the container and tells, one to a line, what must end first; the folders `data` stay unless
+    they are asked for.
     """
 
     service: str
@@ -129,6 +165,15 @@ class Bundle:
     guards: dict[str, str] = field(default_factory=dict)
     keep: int = 3
     restart: str = "restart"
+    live: tuple[LiveFile, ...] = ()
+    seeds: tuple[Seed, ...] = ()
+    reload: tuple[str, ...] = ()
+    ports: tuple[str, ...] = ()
+    packages: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    node_units: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+    busy: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -138,4 +183,4 @@ class Bundle:
     @property
     def unit(self) -> str:
         """The unit that is started and watched."""
-        return f"edpm_{self.name}.service"
+        return f"edpm_{self.name}.service" if self.image.reference else next(iter(self.node_units), "")

@@ -7,30 +7,44 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .commands import NOT_FOUND, Result, Run
 from .converge import converge
-from .errors import Failed, NodeError, NotPrepared
-from .facts import facts
-from .node import real_node
+from .errors import Failed, InUse, NodeError, NotPrepared
+from .facts import facts, host_keys, public_contents
+from .node import Node, real_node
+from .outcome import Outcome, Prefetch, Removed
+from .prefetch import prefetch
+from .previous import go_back
 from .record import Places
-from .travel import read
+from .removal import remove
+from .travel import named, read
+
+
+def refuse_controllers(module: Any, names: Iterable[str]) -> None:
+    """Refuse options that only the controller's half knows what to do with."""
+    strange = [name for name in names if module.params[name] not in (None, "auto")]
+    if strange:
+        module.fail_json(
+            msg=f"The node cannot do anything with {', '.join(strange)}; the action edpm.services.service makes a "
+            "bundle of these options, so call it by that name."
+        )
 
 
 def service(module: Any) -> None:
-    """Converge the bundle in the module's options."""
+    """Have the service in the state that the module's options ask for."""
     try:
         _require_root()
-        bundle = read(module.params["bundle"])
-        node = real_node(runner(module), _places(module))
-        outcome = converge(node, bundle, check=module.check_mode, patience=module.params["lock_timeout"])
+        outcome = _done(module, real_node(runner(module), _places(module)))
     except Failed as failure:
         module.fail_json(
             msg=str(failure), log=failure.log, rolled_back=failure.rolled_back, changed=failure.rolled_back
         )
+    except InUse as refusal:
+        module.fail_json(msg=str(refusal), log=(), rolled_back=False, busy=refusal.lines)
     except NodeError as error:
         module.fail_json(msg=str(error), log=(), rolled_back=False)
     else:
@@ -42,14 +56,34 @@ def service(module: Any) -> None:
 
 def service_facts(module: Any) -> None:
     """Tell of all services of the node."""
+    options = module.params
     try:
         _require_root()
         node = real_node(runner(module), _places(module))
-        found = facts(node, ask=module.params["health_checks"])
+        found = {
+            "services": facts(node, ask=options["health_checks"]),
+            "missing_images": node.podman.missing(options["images"]),
+            "ssh_host_keys": host_keys(node),
+            "contents": public_contents(node, options["read"]),
+        }
     except NodeError as error:
         module.fail_json(msg=str(error))
     else:
-        module.exit_json(changed=False, services=found)
+        module.exit_json(changed=False, **found)
+
+
+def _done(module: Any, node: Node) -> Outcome | Prefetch | Removed:
+    options, check = module.params, module.check_mode
+    patience, state = options["lock_timeout"], options["state"]
+    if state == "present":
+        return converge(node, read(options["bundle"]), check=check, patience=patience)
+    if state == "pulled":
+        return prefetch(node, read(options["bundle"]), check=check, patience=patience)
+    name = named(options["service"], options["instance"])
+    if state == "previous":
+        return go_back(node, name, check=check, patience=patience)
+    force, purge = options["force"], options["purge_data"]
+    return remove(node, name, force=force, purge=purge, check=check, patience=patience)
 
 
 def runner(module: Any) -> Run:

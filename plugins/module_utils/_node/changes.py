@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import health
@@ -14,8 +14,11 @@ from .bundle import File
 from .disk import Disk
 from .errors import Unhealthy
 from .generations import Drift, Home
+from .live import Live
 from .node import Node
 from .record import Record, Recorded
+from .secrecy import shown
+from .seeds import Seeds
 from .systemd import UnitState
 
 
@@ -44,6 +47,9 @@ class Changes:
     unfinished: bool = False
     unhealthy: str = ""
     record: bool = False
+    #: Files outside the generation, and whether the service was never told of those that changed before.
+    live: tuple[str, ...] = ()
+    unread: bool = False
 
     @property
     def switch(self) -> bool:
@@ -54,7 +60,16 @@ class Changes:
     @property
     def any(self) -> bool:
         """Whether anything is to be done at all."""
-        return bool(self.switch or self.ground or self.record)
+        return bool(self.switch or self.ground or self.record or self.reload)
+
+    @property
+    def reload(self) -> bool:
+        """Whether the service must read its live files again."""
+        return bool(self.live or self.unread)
+
+    def with_live(self, paths: tuple[str, ...], *, unread: bool) -> Changes:
+        """The same with changes of live files."""
+        return replace(self, live=paths, unread=unread)
 
 
 def look(node: Node, home: Home, unit: str) -> Seen:
@@ -65,7 +80,7 @@ def look(node: Node, home: Home, unit: str) -> Seen:
     return Seen(
         record=record,
         state=state,
-        drift=home.drift(record) if record else (),
+        drift=(*home.drift(record), *Live(node, home).drift(), *Seeds(node, home).drift()) if record else (),
         unfinished=home.intent is not None,
         restart_pending=bool(pending) and pending == state.invocation,
     )
@@ -101,7 +116,7 @@ def differences(disk: Disk, home: Home, seen: Seen, wanted: Record, files: tuple
     live = home.generation(seen.record.digest) if seen.record else home.folder
     at = {one.source: one.path for one in (*(seen.record.placed if seen.record else ()), *wanted.placed)}
     strange = {one.name for one in seen.drift if one.what == "added"}
-    shown = []
+    listed = []
     for path in sorted(old.keys() | new.keys() | strange):
         before = disk.read(Path(at[path]) if path in at else live / path)
         after = new[path].content if path in new else None
@@ -109,15 +124,15 @@ def differences(disk: Disk, home: Home, seen: Seen, wanted: Record, files: tuple
             continue
         secret = path in strange or any(one.secret for one in (old.get(path), new.get(path)) if one)
         name = at.get(path, f"{home.name}/{path}")
-        shown.append(
+        listed.append(
             {
                 "before_header": name,
                 "after_header": name,
-                "before": _shown(before, secret, "before"),
-                "after": _shown(after, secret, "after"),
+                "before": shown(before, secret, "before"),
+                "after": shown(after, secret, "after"),
             }
         )
-    return shown
+    return listed
 
 
 def _illness(node: Node, seen: Seen, wanted: Record, *, wait: bool) -> str:
@@ -149,14 +164,3 @@ def _placed(record: Record | None, wanted: Record, drifted: set[str]) -> tuple[s
     new = {one.path: one.sha256 for one in wanted.placed}
     kept = {one.path for one in wanted.placed if one.source in drifted or one.path in drifted}
     return tuple(sorted(kept | {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}))
-
-
-def _shown(content: bytes | None, secret: bool, when: str) -> str:
-    if content is None:
-        return ""
-    if secret:
-        return f"(secret, {when})\n"
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return f"({len(content)} bytes that are no text, {when})\n"

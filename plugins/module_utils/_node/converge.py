@@ -4,32 +4,32 @@
 
 """One call makes a node run a bundle, or leaves it as it was.
 
-The order is what makes it safe: all that can be refused is refused before the first step that anyone would notice. From
-the note of intent on, a run that is cut off is finished by the next one, and a service that does not get well goes back
-to the generation that did.
+The order is what makes it safe: all that can be refused is refused before the first step that anyone would notice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from . import guards
 from .bundle import Bundle
 from .changes import Changes, Seen, compare, differences, look
-from .errors import Failed, Invalid, NodeError, Unhealthy
+from .claims import Claims
+from .commands import Result, bounded
+from .errors import Failed, Invalid, Unhealthy
 from .generations import Home
 from .ground import Ground
 from .health import await_health
+from .live import Live
 from .lock import held
 from .node import Node
 from .outcome import Outcome
-from .record import UNITS, Placed, Record, contents, recorded
-from .secrecy import scrubbed
-from .systemd import service_of
+from .record import UNITS, contents, recorded
+from .secrecy import Source, scrubbed
+from .seeds import Seeds
+from .switch import Switch
 
-_STARTED = (".container", ".kube", ".pod")
-_TOLD_LINES = 6
+_RELOAD_LIMIT = 60
 
 
 def converge(node: Node, bundle: Bundle, *, check: bool, patience: float) -> Outcome:
@@ -50,33 +50,34 @@ class Convergence:
         self.files = contents(bundle, self.home.generation(bundle.digest))
         self.wanted = recorded(bundle, self.files, node.places)
         self.ground = Ground(node, bundle)
+        self.claims = Claims(node, self.home, self.wanted)
+        self.live = Live(node, self.home)
+        self.seeds = Seeds(node, self.home)
         self.warnings: list[str] = []
-        #: Whether a running service has felt anything of this run yet, or of one before it that was cut off.
-        self._felt = False
 
     def foresee(self) -> Outcome:
         """What a run would do; nothing is touched, so nothing is pulled or validated either."""
         seen, changes = self._compare(wait=False)
         pull = False
-        if changes.switch:
+        if changes.switch and self.wanted.contained:
             self.node.podman.require()
             pull = self.node.podman.needs(self.bundle.image)
-        return self._outcome(seen, changes, pulled=pull, restarted=self._restarts(seen, changes))
+        return self._outcome(seen, changes, pulled=pull)
 
     def run(self) -> Outcome:
         """Do it. The node's lock is held."""
+        self.node.podman.forget()
         seen, changes = self._compare(wait=True)
         self.home.tidy()
-        for one in self.wanted.placed:
-            self.node.disk.sweep(Path(one.path))
+        for path in (*(one.path for one in self.wanted.placed), *(one.path for one in self.bundle.live)):
+            self.node.disk.sweep(Path(path))
         if not seen.restart_pending:
             self.home.remove_note("pending.json")
-        self._felt = seen.unfinished
-        outcome = self._outcome(seen, changes, restarted=self._restarts(seen, changes))
+        outcome = self._outcome(seen, changes)
         if changes.switch:
             outcome = outcome.but(pulled=self._switch())
         elif changes.any:
-            self._touch_up()
+            self._touch_up(changes)
         pending = self.home.note("pending.json") != {}
         # Until it is restarted, the service may live in any generation.
         gone = () if pending else self.home.prune(self.bundle.keep)
@@ -84,39 +85,41 @@ class Convergence:
 
     def _compare(self, *, wait: bool) -> tuple[Seen, Changes]:
         guards.check(self.home, self.bundle.guards)
+        lacking = (*self.ground.lacking(), *self.claims.lacking(), *self.seeds.lacking(self.bundle.seeds))
+        live = self.live.changes(self.bundle.live)
         seen = look(self.node, self.home, self.wanted.unit)
-        return seen, compare(self.node, seen, self.wanted, self.ground.lacking(), wait=wait)
+        return seen, compare(self.node, seen, self.wanted, lacking, wait=wait).with_live(live, unread=self.live.unread)
 
-    def _restarts(self, seen: Seen, changes: Changes) -> bool:
-        return changes.switch and not (self.bundle.restart == "never" and seen.state.is_active)
-
-    def _outcome(self, seen: Seen, changes: Changes, *, restarted: bool, pulled: bool = False) -> Outcome:
-        diff = differences(self.node.disk, self.home, seen, self.wanted, self.files) if changes.any else []
+    def _outcome(self, seen: Seen, changes: Changes, *, pulled: bool = False) -> Outcome:
+        diff = []
+        if changes.any:
+            diff = differences(self.node.disk, self.home, seen, self.wanted, self.files)
+            diff += self.live.differences(self.bundle.live)
         before = seen.record.digest if seen.record else ""
-        return Outcome(self.bundle.name, self.bundle.digest, before, changes, seen.drift, restarted, pulled, diff)
+        restarted = changes.switch and not (self.bundle.restart == "never" and seen.state.is_active)
+        reloaded = bool(self.bundle.reload) and changes.reload and not changes.switch
+        made = Outcome(self.bundle.name, self.bundle.digest, before, changes, seen.drift, restarted, pulled, diff)
+        return made.but(reloaded=reloaded)
 
     # --- before anything is touched --------------------------------------------------------------------------------
     def _switch(self) -> bool:
-        self.node.podman.require()
-        pulled = self.node.podman.provide(self.bundle.image)
+        pulled = False
+        if self.wanted.contained:
+            self.node.podman.require()
+            pulled = self.node.podman.provide(self.bundle.image)
         staged = self.home.stage(self.files, self.wanted)
         try:
-            self.node.systemd.accepts(tuple(self.bundle.units), [staged / UNITS, self.node.places.units])
+            if self.bundle.units:
+                self.node.systemd.accepts(tuple(self.bundle.units), [staged / UNITS, self.node.places.units])
             self._validate(staged)
-            self.ground.prepare(staged / "node/tmpfiles.conf")
-            good = self.home.good
-            self.home.write_note("intent.json", {"good": good, "next": self.bundle.digest})
+            self._prepare(staged)
         except Exception:
             self.home.unstage()
             raise
-        try:
-            guards.remember(self.home, self.bundle.guards)
-            self._go()
-        except NodeError as fault:
-            raise self._back(good, fault) from fault
-        if good and good != self.bundle.digest:
-            self.home.remember(good)
-        self.home.remove_note("intent.json")
+        Switch(self.node, self.home, self.wanted, self._secrets()).make(
+            self.home.good, ready=self._ready, withdraw=self._withdraw
+        )
+        self.live.read()
         return pulled
 
     def _validate(self, staged: Path) -> None:
@@ -136,95 +139,59 @@ class Convergence:
             "correct what it names. The running service was not touched."
         )
 
-    # --- forth and back --------------------------------------------------------------------------------------------
-    def _go(self) -> None:
-        state = self.node.systemd.state(self.wanted.unit)
+    def _prepare(self, generation: Path) -> None:
+        """All that the service stands on, in an order in which each finds what it needs."""
+        self.ground.people()
+        self.claims.hold_back()
+        self.ground.prepare(generation / "node/tmpfiles.conf")
+        self.live.have(self.bundle.live)
+        self.claims.have()
+
+    # --- the switch's own ------------------------------------------------------------------------------------------
+    def _ready(self) -> None:
+        guards.remember(self.home, self.bundle.guards)
+        self.seeds.have(self.bundle.seeds)
         self.home.adopt(self.wanted)
-        if self.bundle.restart == "never" and state.is_active:
-            self.home.write_note("pending.json", {"invocation": state.invocation})
-            self._install(self.wanted)
-            return
-        self.home.remove_note("pending.json")
-        await_health(self.node, self.wanted, self._start(self.wanted))
-
-    def _start(self, record: Record) -> str:
-        """Make a generation the live one and start it; the answer is what systemd complained about."""
-        changed = self._install(record)
-        self._felt = True
-        return self.node.systemd.restart([record.unit, *(unit for unit in changed if unit != record.unit)])
-
-    def _install(self, record: Record) -> tuple[str, ...]:
-        """Put a generation's units in place and make it the live one; the answer is the services that changed."""
-        changed = self.home.place(record)
-        self.home.flip(record.digest)
-        self._displace(self.home.misplaced(record))
-        self.node.systemd.reload()
-        return _services(one for one in record.placed if one.path in changed)
-
-    def _displace(self, placed: tuple[Placed, ...]) -> None:
-        services = _services(placed)
-        self._felt = self._felt or bool(services)
-        self.node.systemd.stop(services)
-        self.home.displace(placed)
-
-    def _back(self, good: str, fault: NodeError) -> Failed:
-        """Undo a switch, and say what became of it."""
-        new = self.bundle.digest[:7]
-        lines = self.node.systemd.log(self.wanted.unit) if isinstance(fault, Unhealthy) else ()
-        log = tuple(scrubbed(line, self.files) for line in lines)
-        back = False
-        try:
-            end, back = self._restored(good, started=isinstance(fault, Unhealthy))
-        except NodeError as second:
-            end = f"going back failed too: {second} The next run goes on from here"
-        told = f" It last logged: {' / '.join(log[-_TOLD_LINES:])}" if log else ""
-        said = scrubbed(str(fault), self.files).rstrip(".")
-        verb = "does not run as" if isinstance(fault, Unhealthy) else "cannot be switched to"
-        message = f"{self.bundle.name} {verb} generation {new}: {said}; {end}.{told}"
-        return Failed(message, log=log, rolled_back=back)
-
-    def _restored(self, good: str, *, started: bool) -> tuple[str, bool]:
-        record = self.home.record(good)
-        if good == self.bundle.digest:
-            if started:
-                self.home.remove_note("intent.json")
-            return "there is no other generation to go back to, so correct the cause and run again", False
-        if record is None:
-            self._withdraw()
-            return "nothing of this first deployment was left running; correct the cause and run again", True
-        end = self._put_back(record)
-        self._forget()
-        return end, True
-
-    def _put_back(self, record: Record) -> str:
-        old = record.digest[:7]
-        if not self._felt:
-            self._install(record)
-            return f"generation {old} was not disturbed; correct the cause and run again"
-        try:
-            await_health(self.node, record, self._start(record))
-        except Unhealthy as second:
-            return f"generation {old} was put back and is not healthy either ({second}); look at its log on the node"
-        return f"generation {old} runs again as before; correct the cause and run again"
 
     def _withdraw(self) -> None:
-        self.node.systemd.stop([self.wanted.unit])
-        self._displace(self.home.misplaced(None))
-        self.node.systemd.reload()
-        self.home.leave()
-        self._forget()
-
-    def _forget(self) -> None:
-        self.home.discard(self.bundle.digest)
-        self.home.remove_note("intent.json")
-        self.home.unstage()
+        self.claims.release()
+        self.live.remove()
 
     # --- without a restart -----------------------------------------------------------------------------------------
-    def _touch_up(self) -> None:
+    def _touch_up(self, changes: Changes) -> None:
         generation = self.home.generation(self.bundle.digest)
-        self.ground.prepare(generation / "node/tmpfiles.conf")
-        self.node.disk.write(generation / "bundle.json", self.wanted.text())
+        self._prepare(generation)
+        self.seeds.have(self.bundle.seeds)
+        if changes.record:
+            self.node.disk.write(generation / "bundle.json", self.wanted.text())
+        if changes.reload:
+            self._reload()
 
+    def _reload(self) -> None:
+        """Let the running service read its live files again; until that succeeds, every run tries it anew."""
+        command = self.bundle.reload
+        if command:
+            answer = self._executed(command)
+            if not answer.ok:
+                raise Failed(
+                    f"{self.bundle.name} has new files and cannot be made to read them: "
+                    f"{scrubbed(answer.said, self._secrets())}; it runs on with the old ones: correct the cause and "
+                    "run again."
+                )
+            try:
+                await_health(self.node, self.wanted)
+            except Unhealthy as fault:
+                log = tuple(scrubbed(line, self._secrets()) for line in self.node.systemd.log(self.wanted.unit))
+                raise Failed(
+                    f"{self.bundle.name} is not well since it read its new files: {fault}; correct them and run again.",
+                    log=log,
+                ) from fault
+        self.live.read()
 
-def _services(placed: Iterable[Placed]) -> tuple[str, ...]:
-    return tuple(service_of(one.unit) for one in placed if one.unit.endswith(_STARTED))
+    def _executed(self, command: tuple[str, ...]) -> Result:
+        if self.wanted.contained:
+            return self.node.podman.execute(self.bundle.container, command, _RELOAD_LIMIT)
+        return self.node.run(bounded(_RELOAD_LIMIT, command), {})
+
+    def _secrets(self) -> tuple[Source, ...]:
+        return (*self.files, *self.bundle.live)

@@ -10,13 +10,17 @@ A file is written beside its place, brought to the platter and renamed, so that 
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import stat
 from contextlib import suppress
 from pathlib import Path
 
-from .errors import disk_faults
+from .errors import DiskFault, disk_faults
 
 _UNFINISHED = ".edpm-new"
+#: The user and the group that a file has by itself.
+KEPT = (-1, -1)
 
 
 class Disk:
@@ -37,12 +41,21 @@ class Disk:
         except OSError:
             return ""
 
-    def write(self, path: Path, content: bytes, mode: int = 0o600) -> None:
+    def mounts(self) -> list[Path]:
+        """Where file systems are mounted."""
+        try:
+            lines = Path("/proc/self/mounts").read_text(errors="surrogateescape").splitlines()
+        except OSError:
+            return []
+        written = (line.split(" ")[1] for line in lines if line.count(" ") > 1)
+        return [Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code.group(1), 8)), one)) for one in written]
+
+    def write(self, path: Path, content: bytes, mode: int = 0o600, owner: tuple[int, int] = KEPT) -> None:
         """Put a file at its place, whole, over the one that is there."""
         beside = self._beside(path)
         self.remove(beside)
         try:
-            self.create(beside, content, mode)
+            self.create(beside, content, mode, owner)
             self.rename(beside, path)
         except Exception:
             self.remove(beside)
@@ -59,13 +72,26 @@ class Disk:
         """Remove what a killed run left beside a file."""
         self.remove(self._beside(path))
 
-    def create(self, path: Path, content: bytes, mode: int) -> None:
-        """Write a file that is not there yet, down to the platter."""
+    def create(self, path: Path, content: bytes, mode: int, owner: tuple[int, int] = KEPT) -> None:
+        """Write a file that is not there yet, down to the platter. `owner` is a user's and a group's number."""
         with disk_faults(path), open(path, "xb", opener=_private) as file:
             file.write(content)
             file.flush()
+            if owner != KEPT:
+                os.fchown(file.fileno(), *owner)
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
+
+    def refuse_detours(self, path: Path) -> None:
+        """Refuse a path that leads through a link of somebody other than root: root would write where they say."""
+        for folder in path.parents:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                status = folder.lstat()
+                if stat.S_ISLNK(status.st_mode) and status.st_uid not in (0, os.geteuid()):
+                    raise DiskFault(
+                        f"{path}: the link {folder} on the way belongs to the user with the number {status.st_uid}, "
+                        "who could send root's files anywhere; make it a folder, or give it to root."
+                    )
 
     def make_folder(self, path: Path, mode: int = 0o700, above: int = 0o700) -> None:
         """Make a folder where there is none, and those above it."""

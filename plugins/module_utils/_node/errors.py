@@ -59,6 +59,18 @@ class Unhealthy(NodeError):
     """The unit does not come up, or does not stay up."""
 
 
+class NothingBefore(NodeError):
+    """There is no generation to go back to, or it is no longer what it was."""
+
+
+class InUse(NodeError):
+    """A service that still does something for somebody is to be removed."""
+
+    def __init__(self, message: str, lines: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.lines = lines
+
+
 class Failed(NodeError):
     """A switch that did not work, with what became of the service."""
 

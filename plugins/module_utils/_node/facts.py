@@ -6,38 +6,68 @@
 
 from __future__ import annotations
 
+import stat
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from . import guards, health
-from .changes import Seen
-from .generations import Home
+from .claims import Claims
+from .errors import NodeRefused, disk_faults
+from .generations import Drift, Home, homes
+from .live import Live
 from .node import Node
 from .record import Record
+from .seeds import Seeds
 from .systemd import UnitState
+
+_LARGEST = 1024 * 1024
 
 
 def facts(node: Node, *, ask: bool) -> dict[str, dict[str, Any]]:
     """Each service by its name. `ask` runs the health checks of those that are up."""
-    homes = _homes(node)
-    records = {home.name: home.record(home.current) for home in homes}
-    states = node.systemd.states([_unit(home) for home in homes])
+    found = {home.name: (home, home.record(home.current)) for home in homes(node.disk, node.places)}
+    units = {name: record.unit if record else f"edpm_{name}.service" for name, (_home, record) in found.items()}
+    states = node.systemd.states(sorted(set(units.values())))
     return {
-        home.name: _one(node, home, records[home.name], states.get(_unit(home), UnitState()), ask=ask) for home in homes
+        name: _one(node, home, record, units[name], states.get(units[name], UnitState()), ask=ask)
+        for name, (home, record) in found.items()
     }
 
 
-def _homes(node: Node) -> list[Home]:
-    root = node.places.root
-    found = sorted(root.iterdir()) if root.is_dir() else []
-    return [Home(node.disk, node.places, one.name) for one in found if (one / "generations").is_dir()]
+def host_keys(node: Node) -> dict[str, str]:
+    """The public keys by which the node's sshd is known, by their types."""
+    found = {}
+    for path in sorted((node.places.etc / "ssh").glob("ssh_host_*_key.pub")):
+        words = (node.disk.read(path) or b"").decode("ascii", "replace").split()
+        if len(words) > 1:
+            found[words[0]] = words[1]
+    return found
 
 
-def _unit(home: Home) -> str:
-    return f"edpm_{home.name}.service"
+def public_contents(node: Node, paths: Sequence[str]) -> dict[str, str]:
+    """The texts of files that everybody may read; one that is not there is left out."""
+    found = {}
+    for path in paths:
+        with disk_faults(Path(path)):
+            try:
+                status = Path(path).stat()
+            except FileNotFoundError:
+                continue
+        if not stat.S_ISREG(status.st_mode) or not status.st_mode & stat.S_IROTH or status.st_size > _LARGEST:
+            raise NodeRefused(
+                f"{path} on the node is not a public text: only a file that everybody may read, of at most "
+                f"{_LARGEST >> 20} MiB, is told; name another one."
+            )
+        found[path] = (node.disk.read(Path(path)) or b"").decode("utf-8", "replace")
+    return found
 
 
-def _one(node: Node, home: Home, record: Record | None, state: UnitState, *, ask: bool) -> dict[str, Any]:
-    seen = Seen(record, state, home.drift(record) if record else ())
+def _one(node: Node, home: Home, record: Record | None, unit: str, state: UnitState, *, ask: bool) -> dict[str, Any]:
+    live, seeds = Live(node, home), Seeds(node, home)
+    drift: tuple[Drift, ...] = ()
+    if record:
+        drift = (*home.drift(record), *live.drift(), *seeds.drift(), *Claims(node, home, record).drift())
     service, _at, instance = home.name.partition("@")
     pending = home.note("pending.json").get("invocation", "")
     return {
@@ -47,18 +77,20 @@ def _one(node: Node, home: Home, record: Record | None, state: UnitState, *, ask
         "previous": home.previous or None,
         "generations": home.digests(),
         "image": record.image if record else None,
-        "drift": [{"name": one.name, "what": one.what} for one in seen.drift],
+        "drift": [{"name": one.name, "what": one.what} for one in drift],
         "unit": {
-            "name": _unit(home),
+            "name": unit,
             "active": state.active,
             "sub": state.sub,
             "invocation": state.invocation,
             "restarts": state.restarts,
         },
         **_health(node, record, state, ask=ask),
-        "unfinished": home.intent is not None,
+        "live": {path: one.sha256 for path, one in sorted(live.known().items())},
+        "unfinished": home.intent is not None or live.unread,
         "restart_pending": bool(pending) and pending == state.invocation,
         "identity": guards.known(home),
+        "seeds": seeds.known(),
     }
 
 

@@ -99,6 +99,15 @@ class Fields:
                 raise bad(f"{self.at(name)} has for {one!r} a value that is not allowed there")
         return dict(sorted(found.items()))
 
+    def lists(self, name: str, key: str, value: str) -> dict[str, tuple[str, ...]]:
+        """A mapping of texts to lists of texts, all of given forms, in the order of the keys."""
+        found = self.take(name, dict, {})
+        for one in found:
+            if not re.fullmatch(key, one):
+                raise bad(f"{self.at(name)} has the key {one[:80]!r}, which is not allowed there")
+        inner = Fields(found, self.at(name))
+        return {one: inner.texts(one, value) for one in sorted(found)}
+
     def each(self, name: str, make: Callable[[Fields], T]) -> tuple[T, ...]:
         """A list of objects."""
         values = self.take(name, list, [])

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from .bundle import File, Health
-from .disk import Disk
+from .disk import KEPT, Disk
 from .record import FILE, PLACED_MODE, UNITS, Placed, Places, Record, read_record, sha256
 
 _STAGING = ".staging"
-_OWN_FILES = ("current", "previous", "intent.json", "identity.json", "pending.json")
+_OWN_FILES = ("current", "previous", "intent.json", "identity.json", "pending.json", "live.json", "claims.json")
+#: How a service is on its way: to a new generation, back to the one before, or off the node.
+FORTH, BACK, AWAY = "forth", "back", "away"
 
 
 @dataclass(frozen=True)
 class Intent:
-    """A switch that has begun and has not ended: where it started from, and where it goes."""
+    """Something that has begun and has not ended: from which generation, to which, and what for."""
 
     good: str
     next: str
+    way: str = FORTH
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class Home:
     def intent(self) -> Intent | None:
         """What a run that was cut off had begun."""
         data = self.note("intent.json")
-        return Intent(data.get("good", ""), data.get("next", "")) if data else None
+        return Intent(data.get("good", ""), data.get("next", ""), data.get("way", FORTH)) if data else None
 
     @property
     def good(self) -> str:
@@ -86,7 +90,7 @@ class Home:
         """How the live files differ from what was written."""
         return (*self._changed(record), *self._added(record), *self._displaced(record))
 
-    def note(self, name: str) -> dict[str, str]:
+    def note(self, name: str) -> dict[str, Any]:
         """A small file of this folder; one that is spoilt counts as empty."""
         try:
             data = json.loads(self._disk.read(self.folder / name) or b"{}")
@@ -94,11 +98,25 @@ class Home:
             return {}
         return data if isinstance(data, dict) else {}
 
+    def neighbours(self) -> Iterator[Home]:
+        """The other services of the node."""
+        for home in homes(self._disk, self.places):
+            if home.name != self.name:
+                yield home
+
     # --- changing --------------------------------------------------------------------------------------------------
-    def write_note(self, name: str, data: dict[str, str]) -> None:
+    def write_note(self, name: str, data: Mapping[str, Any]) -> None:
         """Write a small file of this folder."""
         self._disk.make_folder(self.folder)
         self._disk.write(self.folder / name, json.dumps(data, sort_keys=True).encode())
+
+    def begin(self, intent: Intent) -> None:
+        """Note what is begun, so that a run that is cut off can be finished."""
+        self.write_note("intent.json", asdict(intent))
+
+    def end(self) -> None:
+        """Whatever was begun has ended."""
+        self.remove_note("intent.json")
 
     def remove_note(self, name: str) -> None:
         """Remove a small file of this folder."""
@@ -153,7 +171,7 @@ class Home:
         changed = []
         for one in record.placed:
             path = Path(one.path)
-            if _difference(path, one.sha256, PLACED_MODE):
+            if difference(path, one.sha256, PLACED_MODE):
                 content = self._disk.read(self.generation(record.digest) / one.source) or b""
                 self._disk.make_folder(path.parent, 0o755, 0o755)
                 self._disk.write(path, content, PLACED_MODE)
@@ -171,6 +189,16 @@ class Home:
         for one in placed:
             self._disk.sweep(Path(one.path))
             self._disk.remove(Path(one.path))
+
+    def files(self, record: Record) -> tuple[File, ...]:
+        """A generation's files with their contents; those that are gone are left out."""
+        folder = self.generation(record.digest)
+        read = ((one, self._disk.read(folder / one.path)) for one in record.files)
+        return tuple(File(one.path, content, one.mode, one.secret) for one, content in read if content is not None)
+
+    def spoilt(self, record: Record) -> tuple[str, ...]:
+        """The files of a generation that are not what was written."""
+        return tuple(one.name for one in (*self._changed(record), *self._added(record)))
 
     def records(self) -> Iterator[Record]:
         """Those of all generations."""
@@ -219,7 +247,7 @@ class Home:
     def _changed(self, record: Record) -> Iterator[Drift]:
         for file in record.files:
             path = self.generation(record.digest) / file.path
-            what = _difference(path, file.sha256, file.mode)
+            what = difference(path, file.sha256, file.mode)
             if what:
                 yield Drift(file.path, what)
 
@@ -229,7 +257,7 @@ class Home:
 
     def _displaced(self, record: Record) -> Iterator[Drift]:
         for one in record.placed:
-            what = _difference(Path(one.path), one.sha256, PLACED_MODE)
+            what = difference(Path(one.path), one.sha256, PLACED_MODE)
             if what:
                 yield Drift(one.path, what)
 
@@ -248,7 +276,7 @@ class Home:
             self._disk.remove(path)
         for file in (*record.files, None):
             name = file.path if file else FILE
-            if file and not _difference(target / name, file.sha256, file.mode):
+            if file and not difference(target / name, file.sha256, file.mode):
                 continue
             if (target / name).is_dir() and not (target / name).is_symlink():
                 self._disk.remove_tree(target / name)
@@ -257,7 +285,13 @@ class Home:
         self._disk.remove_tree(self.staging)
 
 
-def _difference(path: Path, digest: str, mode: int) -> str:
+def homes(disk: Disk, places: Places) -> list[Home]:
+    """The services of a node, by name."""
+    found = sorted(places.root.iterdir()) if places.root.is_dir() else []
+    return [Home(disk, places, one.name) for one in found if (one / "generations").is_dir()]
+
+
+def difference(path: Path, digest: str, mode: int, owner: tuple[int, int] = KEPT) -> str:
     """How a file differs from what it should be, empty when it does not."""
     try:
         status = path.lstat()
@@ -267,4 +301,6 @@ def _difference(path: Path, digest: str, mode: int) -> str:
             return "changed"
     except (FileNotFoundError, NotADirectoryError):
         return "missing"
-    return "" if status.st_mode & 0o7777 == mode and status.st_uid == os.geteuid() else "mode or owner"
+    uid, gid = owner
+    owned = status.st_uid == (os.geteuid() if uid < 0 else uid) and (gid < 0 or status.st_gid == gid)
+    return "" if status.st_mode & 0o7777 == mode and owned else "mode or owner"

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a service stands on besides its files: accounts, folders, kernel modules and settings.
+"""What a service stands on besides its files: accounts, packages, folders, kernel modules and settings.
 
 All of it only ever adds to the node, so a service that is rolled back finds its old ground unchanged.
 """
@@ -30,15 +30,23 @@ class Ground:
         """What is not as the bundle asks, by name."""
         return tuple(self._lacking())
 
-    def prepare(self, tmpfiles: Path) -> None:
-        """Have all of it; `tmpfiles` is the file with those lines."""
+    def people(self) -> None:
+        """Have the accounts. Packages come later: one that makes an account must find it with its number."""
         for group in self.bundle.groups:
             self.node.accounts.have_group(group)
         for user in self.bundle.users:
             self.node.accounts.have_user(user)
+
+    def prepare(self, tmpfiles: Path) -> None:
+        """Have the rest; `tmpfiles` is the file with those lines."""
+        self.node.packages.have(self.bundle.name, self.bundle.packages)
         for folder in self.bundle.folders:
             if self._differs(folder):
                 self._have_folder(folder)
+        self.settle(tmpfiles)
+
+    def settle(self, tmpfiles: Path) -> None:
+        """Have what a start of the node would bring, too: runtime folders, kernel modules and kernel settings."""
         if self.bundle.tmpfiles:
             self._run("tmpfiles lines", ["systemd-tmpfiles", "--create", str(tmpfiles)])
         for module in self.bundle.modules:
@@ -52,6 +60,7 @@ class Ground:
         accounts = self.node.accounts
         yield from (f"group {one.name}" for one in self.bundle.groups if accounts.lacks_group(one))
         yield from (f"user {one.name}" for one in self.bundle.users if accounts.lacks_user(one))
+        yield from (f"package {one}" for one in self.node.packages.missing(self.bundle.name, self.bundle.packages))
         yield from (f"folder {one.path}" for one in self.bundle.folders if self._differs(one))
         yield from (f"kernel module {one}" for one in self.bundle.modules if not self._has_module(one))
         settings = self.bundle.sysctls.items()
@@ -65,29 +74,21 @@ class Ground:
         owner = folder.owner and status.st_uid != self.node.accounts.uid(folder.owner)
         group = folder.group and status.st_gid != self.node.accounts.gid(folder.group)
         mode = folder.mode is not None and status.st_mode & 0o7777 != folder.mode
-        return bool(owner or group or mode)
+        return bool(owner or group or mode) or self.node.labels.differs(Path(folder.path), folder.setype)
 
     def _have_folder(self, folder: Folder) -> None:
         path = Path(folder.path)
-        uid, gid = self._number("uid", folder.owner), self._number("gid", folder.group)
+        uid, gid = self.node.accounts.numbers(f"A folder of {self.bundle.name}", folder.owner, folder.group)
+        new = not path.is_dir()
         self.node.disk.make_folder(path, 0o755 if folder.mode is None else folder.mode, 0o755)
         with disk_faults(path):
             os.chown(path, uid, gid)
             if folder.mode is not None:
                 path.chmod(folder.mode)
-        if folder.setype and (self.node.places.kernel / "fs/selinux/enforce").exists():
-            self._run(f"label of {path}", ["chcon", f"--type={folder.setype}", str(path)])
-
-    def _number(self, kind: str, name: str) -> int:
-        if not name:
-            return -1
-        found: int | None = getattr(self.node.accounts, kind)(name)
-        if found is None:
-            raise NodeRefused(
-                f"A folder of {self.bundle.name} belongs to {name}, whom the node does not know; name it "
-                "among the definition's users and groups."
-            )
-        return found
+        if folder.setype:
+            self.node.labels.give(path, folder.setype)
+        elif new:
+            self.node.labels.restore([path])
 
     def _has_module(self, module: str) -> bool:
         return (self.node.places.kernel / "module" / module.replace("-", "_")).exists()

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from .errors import Guarded
 from .generations import Home
 
-_FILE = "identity.json"
+FILE = "identity.json"
 _WORDS = {
     "cell": (
         "belongs to the cell {old} and was asked to join {new}; Nova cannot move a compute between cells: set the cell "
@@ -26,7 +26,7 @@ _WORDS = {
 
 def check(home: Home, guards: Mapping[str, str]) -> None:
     """Refuse what would make the service another one."""
-    known = home.note(_FILE)
+    known = home.note(FILE)
     for key, new in guards.items():
         old = known.get(key, new)
         if old != new:
@@ -35,11 +35,11 @@ def check(home: Home, guards: Mapping[str, str]) -> None:
 
 def remember(home: Home, guards: Mapping[str, str]) -> None:
     """Write down what is not known yet. It stays when a first start fails: by then others may know the service."""
-    known = home.note(_FILE)
+    known = home.note(FILE)
     if not guards.keys() <= known.keys():
-        home.write_note(_FILE, {**guards, **known})
+        home.write_note(FILE, {**guards, **known})
 
 
 def known(home: Home) -> dict[str, str]:
-    """What the node remembers of the service."""
-    return home.note(_FILE)
+    """What the node remembers of the service's place."""
+    return {key: value for key, value in home.note(FILE).items() if key in _WORDS}

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from .accounts import Accounts
 from .commands import Run
 from .disk import Disk
+from .firewall import Firewall
+from .labels import Labels
+from .packages import Packages
 from .podman import Podman
 from .record import Places
 from .systemd import Systemd
@@ -36,10 +39,24 @@ class Node:
     systemd: Systemd
     podman: Podman
     accounts: Accounts
+    packages: Packages
+    firewall: Firewall
+    labels: Labels
     clock: Clock
 
 
 def real_node(run: Run, places: Places) -> Node:
     """The node on which this runs."""
-    disk = Disk()
-    return Node(places, disk, run, Systemd(run), Podman(run, disk, places.scratch), Accounts(run), Clock())
+    disk, systemd, labels = Disk(), Systemd(run), Labels(run, places.kernel)
+    return Node(
+        places=places,
+        disk=disk,
+        run=run,
+        systemd=systemd,
+        podman=Podman(run, disk, places.scratch),
+        accounts=Accounts(run),
+        packages=Packages(run, places.etc),
+        firewall=Firewall(run, disk, systemd, labels, places),
+        labels=labels,
+        clock=Clock(),
+    )

@@ -44,8 +44,25 @@ class Podman:
         """Whether the image is on the node."""
         return self._run(["podman", "image", "exists", reference], {}).ok
 
+    def missing(self, references: Sequence[str]) -> list[str]:
+        """The images that are not on the node; one question where all of them are."""
+        if not references or self._run(["podman", "image", "inspect", "--format={{.Id}}", *references], {}).ok:
+            return []
+        return [reference for reference in references if not self.has(reference)]
+
+    def remove(self, containers: Sequence[str]) -> None:
+        """Remove containers; those that are not there are fine."""
+        if containers:
+            self._run(["podman", "rm", "--force", "--ignore", "--time=10", *containers], {})
+
+    def forget(self) -> None:
+        """Remove what a registry was shown, also where a run was killed while it did so."""
+        self._disk.remove_tree(self._scratch)
+
     def needs(self, image: Image) -> bool:
         """Whether the image must be pulled; refused where that is switched off."""
+        if not image.reference:
+            return False
         there = self.has(image.reference)
         if not there and image.pull == "never":
             raise ImageMissing(
@@ -83,8 +100,8 @@ class Podman:
 
     def _pull(self, image: Image) -> Result:
         """Credentials lie in memory, for root alone, while the pull lasts."""
-        self._disk.remove_tree(self._scratch)
-        words = []
+        self.forget()
+        words, environment = [], {}
         try:
             if image.auth:
                 self._keep("auth.json", image.auth)
@@ -93,9 +110,12 @@ class Podman:
                 for name, text in image.certificates.items():
                     self._keep(f"certificates/{name}", text)
                 words.append(f"--cert-dir={self._scratch / 'certificates'}")
-            return self._run(["podman", "pull", "--quiet", *words, image.reference], {})
+            if image.registries:
+                self._keep("registries.conf", image.registries)
+                environment["CONTAINERS_REGISTRIES_CONF"] = str(self._scratch / "registries.conf")
+            return self._run(["podman", "pull", "--quiet", *words, image.reference], environment)
         finally:
-            self._disk.remove_tree(self._scratch)
+            self.forget()
 
     def _keep(self, name: str, text: str) -> None:
         self._disk.make_folder((self._scratch / name).parent)

@@ -18,6 +18,7 @@ from .bundle import GENERATION, Bundle, File, Health
 FILE = "bundle.json"
 UNITS = "units"
 PLACED_MODE = 0o644
+_LISTS = ("reload", "ports", "node_units", "masked", "busy", "data")
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,12 @@ class Record:
     placed: tuple[Placed, ...]
     health: Health
     restart: str = "restart"
+    reload: tuple[str, ...] = ()
+    ports: tuple[str, ...] = ()
+    node_units: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+    busy: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -89,7 +96,12 @@ class Record:
     @property
     def unit(self) -> str:
         """The unit that is started and watched."""
-        return f"edpm_{self.name}.service"
+        return f"edpm_{self.name}.service" if self.contained else self.node_units[0]
+
+    @property
+    def contained(self) -> bool:
+        """Whether it is a container; a service of the node's packages has no image."""
+        return bool(self.image or not self.node_units)
 
     @property
     def units(self) -> dict[str, str]:
@@ -135,6 +147,12 @@ def recorded(bundle: Bundle, files: tuple[File, ...], places: Places) -> Record:
         placed=tuple(Placed(one.path, str(targets[one.path]), one.sha256) for one in listed if one.path in targets),
         health=bundle.health,
         restart=bundle.restart,
+        reload=bundle.reload,
+        ports=bundle.ports,
+        node_units=bundle.node_units,
+        masked=bundle.masked,
+        busy=bundle.busy,
+        data=bundle.data,
     )
 
 
@@ -148,6 +166,7 @@ def read_record(text: bytes) -> Record | None:
                 "files": tuple(Recorded(**one) for one in data["files"]),
                 "placed": tuple(Placed(**one) for one in data["placed"]),
                 "health": _health(data["health"]),
+                **{name: tuple(data[name]) for name in _LISTS if name in data},
             }
         )
     except (ValueError, TypeError, KeyError):

@@ -14,7 +14,7 @@ from pathlib import Path
 from .commands import NOT_FOUND, Run
 from .errors import NotPrepared, UnitRefused, one_line
 
-_SHOWN = ("ActiveState", "SubState", "LoadState", "InvocationID", "NRestarts", "Result")
+_SHOWN = ("ActiveState", "SubState", "LoadState", "InvocationID", "NRestarts", "Result", "UnitFileState")
 #: Where distributions put the generator.
 GENERATORS = (
     "/usr/lib/systemd/system-generators/podman-system-generator",
@@ -36,6 +36,8 @@ class UnitState:
     invocation: str = ""
     restarts: int = 0
     result: str = ""
+    #: Whether it is started at boot, in systemctl's word, such as `enabled` or `static`.
+    file: str = ""
 
     @property
     def is_active(self) -> bool:
@@ -98,6 +100,11 @@ class Systemd:
             self._run(["systemctl", "stop", "--", *units], {})
             self._run(["systemctl", "reset-failed", "--", *units], {})
 
+    def change(self, verb: str, unit: str, *words: str) -> str:
+        """Enable, disable, mask or unmask a unit; the answer is as with restart."""
+        answer = self._run(["systemctl", verb, *words, "--", unit], {})
+        return "" if answer.ok else answer.said
+
     def log(self, unit: str, lines: int = 20) -> tuple[str, ...]:
         """The last lines that a unit logged."""
         asked = ["journalctl", f"--unit={unit}", f"--lines={2 * lines}", "--output=cat", "--no-pager", "--quiet"]
@@ -140,4 +147,5 @@ def _state(block: str) -> UnitState:
         invocation=values.get("InvocationID", ""),
         restarts=int(restarts) if restarts.isdigit() else 0,
         result=values.get("Result", ""),
+        file=values.get("UnitFileState", ""),
     )

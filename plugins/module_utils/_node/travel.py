@@ -10,12 +10,28 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from base64 import b64encode
 from pathlib import PurePosixPath
 from typing import Any
 
-from .bundle import POLICIES, PULLS, RESTARTS, Bundle, File, Folder, Group, Health, Image, User, Validation
+from .bundle import (
+    POLICIES,
+    PULLS,
+    RESTARTS,
+    Bundle,
+    File,
+    Folder,
+    Group,
+    Health,
+    Image,
+    LiveFile,
+    Seed,
+    User,
+    Validation,
+)
+from .errors import BadBundle
 from .fields import Fields, bad, closed, decoded
 
 VERSION = 1
@@ -27,6 +43,14 @@ _ACCOUNT = r"[a-z_][a-z0-9_-]{0,31}"
 _ABSOLUTE = r"/[^\0\n]*"
 _LINE = r"[^\0\n]+"
 _UNIT_KINDS = "container|volume|network|image|pod|kube|build"
+_NODE_UNIT = r"[A-Za-z0-9][A-Za-z0-9_.@:\\-]*\.(service|socket|target|timer|path|mount)"
+_PACKAGE = r"[A-Za-z0-9][A-Za-z0-9+._:-]*"
+_PORT = r"(tcp|udp|sctp) [1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?"
+_LAST_PORT = 65535
+#: What lies at a path of the node lies at least in a folder.
+_DEPTH = 2
+#: What lies directly in one of these is the node's and is never removed with a service.
+_TOO_HIGH = ("/", "/run", "/usr", "/var")
 #: What the generation keeps for itself, next to the service's files.
 _OWN = ("bundle.json", "units", "node")
 
@@ -53,6 +77,17 @@ def written(bundle: Bundle) -> str:
     data = {key: value for key, value in _plain(bundle).items() if value not in (None, "", [], {})}
     data["version"] = VERSION
     return b64encode(zlib.compress(json.dumps(data, sort_keys=True).encode())).decode()
+
+
+def named(service: str, instance: str) -> str:
+    """The name of a service on a node, for one that is asked for without its bundle."""
+    for what, value in (("service", service), ("instance", instance or "x")):
+        if not re.fullmatch(_NAME, value):
+            raise BadBundle(
+                f"The option {what} has the value {value[:80]!r}, and no {what} can be called so; use small letters, "
+                "digits, dots, dashes and underscores."
+            )
+    return f"{service}@{instance}" if instance else service
 
 
 def _inflated(raw: bytes) -> bytes:
@@ -88,17 +123,28 @@ def _bundle(one: Fields) -> Bundle:
         guards=one.mapping("guards", "cell|host", _LINE),
         keep=one.number("keep", 3, least=1),
         restart=one.word("restart", RESTARTS, "restart"),
+        live=one.each("live", _live),
+        seeds=one.each("seeds", _seed),
+        reload=one.texts("reload"),
+        ports=one.texts("ports", _PORT),
+        packages=one.lists("packages", "apt|dnf", _PACKAGE),
+        node_units=one.texts("node_units", _NODE_UNIT),
+        masked=one.texts("masked", _NODE_UNIT),
+        busy=one.texts("busy"),
+        data=one.texts("data", _ABSOLUTE),
     )
     _check(made)
+    _check_places(made)
     return made
 
 
 def _image(one: Fields) -> Image:
     return Image(
-        reference=one.text("reference", r"[A-Za-z0-9][A-Za-z0-9_./:@-]*"),
+        reference=one.text("reference", r"[A-Za-z0-9][A-Za-z0-9_./:@-]*", ""),
         pull=one.word("pull", PULLS, "missing"),
         auth=one.text("auth", default=""),
         certificates=one.mapping("certificates", r"[A-Za-z0-9][A-Za-z0-9_.-]*\.(crt|cert|key)"),
+        registries=one.text("registries", default=""),
     )
 
 
@@ -108,6 +154,26 @@ def _file(one: Fields) -> File:
         content=one.data("content"),
         mode=one.mode("mode", 0o600),
         secret=one.take("secret", bool, False),
+    )
+
+
+def _live(one: Fields) -> LiveFile:
+    return LiveFile(
+        path=one.text("path", _ABSOLUTE),
+        content=one.data("content"),
+        mode=one.mode("mode", 0o600),
+        owner=one.text("owner", _ACCOUNT, ""),
+        group=one.text("group", _ACCOUNT, ""),
+        secret=one.take("secret", bool, False),
+    )
+
+
+def _seed(one: Fields) -> Seed:
+    return Seed(
+        path=one.text("path", _ABSOLUTE),
+        mode=one.mode("mode", 0o644),
+        owner=one.text("owner", _ACCOUNT, ""),
+        group=one.text("group", _ACCOUNT, ""),
     )
 
 
@@ -164,14 +230,13 @@ def _health(one: Fields) -> Health:
 
 def _check(made: Bundle) -> None:
     """What no field can tell by itself."""
-    main = f"edpm_{made.name}.container"
-    if main not in made.units:
-        raise bad(f"units has no {main}")
+    if made.image.reference:
+        _check_container(made)
+    else:
+        _check_plain(made)
     strange = [unit for unit in made.units if not unit.startswith((f"edpm_{made.name}.", f"edpm_{made.name}-"))]
     if strange:
         raise bad(f"units.{strange[0]} does not begin with edpm_{made.name}, so it is another service's")
-    if made.health.command and not made.health.on_node and not made.container:
-        raise bad("health.command runs in the container, and container is missing")
     if any(".." in key for key in made.sysctls):
         raise bad("sysctls has a key with two dots in a row")
     paths = [file.path for file in made.files] + (["kolla.json"] if made.kolla else [])
@@ -180,6 +245,51 @@ def _check(made: Bundle) -> None:
     for source in made.validation.mounts if made.validation else ():
         if not any(path == source or path.startswith(f"{source}/") for path in paths):
             raise bad(f"validation.mounts names {source!r}, and no file of the bundle lies there")
+
+
+def _check_container(made: Bundle) -> None:
+    main = f"edpm_{made.name}.container"
+    if main not in made.units:
+        raise bad(f"units has no {main}")
+    inside = {"health.command": () if made.health.on_node else made.health.command}
+    inside.update({"reload": made.reload, "busy": made.busy})
+    for name, command in inside.items():
+        if command and not made.container:
+            raise bad(f"{name} runs in the container, and container is missing")
+
+
+def _check_plain(made: Bundle) -> None:
+    """A service that is no container."""
+    if made.units or made.container or made.validation:
+        raise bad("image.reference is missing, and units, container or validation need an image")
+    if not made.node_units:
+        raise bad("it has neither an image nor node_units, so nothing would run")
+    if made.health.command and not made.health.on_node:
+        raise bad("health.command runs in the container, and there is none without an image")
+
+
+def _check_places(made: Bundle) -> None:
+    """Whatever lies at a path of the node."""
+    named = [("live", one.path) for one in made.live] + [("seeds", one.path) for one in made.seeds]
+    for field, path in (*named, *(("data", one) for one in made.data)):
+        parts = PurePosixPath(path).parts
+        if path != "/" + "/".join(parts[1:]) or ".." in parts or len(parts) <= _DEPTH:
+            raise bad(f"{field} has the path {path!r}, which is not a plain path below a folder of the node")
+    for path in made.data:
+        if str(PurePosixPath(path).parent) in _TOO_HIGH:
+            raise bad(f"data has the path {path!r}, which holds more than a service's own data")
+    paths = [path for _field, path in named]
+    for path in paths:
+        above = {str(one) for one in PurePosixPath(path).parents}
+        if paths.count(path) > 1 or above & set(paths):
+            raise bad(f"live and seeds have the path {path!r} twice, or as a file and as a folder")
+    for port in made.ports:
+        first, _dash, last = port.partition(" ")[2].partition("-")
+        if not int(first) <= int(last or first) <= _LAST_PORT:
+            raise bad(f"ports holds {port!r}, which is no range of ports")
+    for unit in made.masked:
+        if unit in made.node_units:
+            raise bad(f"{unit} is both among node_units and masked")
 
 
 def _check_path(path: str, paths: list[str]) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -13,14 +13,17 @@ from .._config.options import parse, parse_errors
 from .._config.provenance import Explanation, explain
 from .._dataplane.planned import NodePlan, ServicePlan
 from .._dataplane.wording import told
-from .built_in import RUNNING
+from . import partner
+from .built_in import FITS, RUNNING
 from .digest import digest
-from .files import File, conf_d, file_of, placed
-from .kolla import kolla_json
+from .files import File, Live, conf_d, file_of, placed
+from .fitting import Fitted, fit
+from .kolla import kolla_json, users_kolla
 from .quadlet import units
 from .running import Instance, Running
 
 _NONE: Mapping[str, str] = MappingProxyType({})
+_PUBLIC = 0o644
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Bundle:
 
     `files` are in the order in which the service reads them: its main file, conf.d, then those with a fixed place.
     `kolla` and `units` are what starts it; without a definition of how it runs, or without an image, there is none.
+    `live` files lie outside its generation and change without a restart, so the digest does not cover them.
     `errors` are faults of the files themselves; what the plan has against the service is in the plan.
     """
 
@@ -41,6 +45,7 @@ class Bundle:
     kolla: str = ""
     units: Mapping[str, str] = field(default_factory=lambda: _NONE)
     running: Running | None = None
+    live: tuple[Live, ...] = ()
     notes: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
 
@@ -67,14 +72,15 @@ class Bundle:
 
 def bundle(service: ServicePlan, definitions: Mapping[str, Running] = RUNNING) -> Bundle:
     """The service's bundle. Never raises over what a resource says: that is in its errors."""
-    running = definitions.get(service.service)
+    fitted = _fitted(service, definitions)
+    running, service = fitted.running, fitted.service
     folder = conf_d(service)
     others, collisions = placed(service, running.files if running else ())
     layered = tuple(file_of(source, service.conf_d or "") for source in folder.files)
     main, rest = _main_first(others, service.conf_d)
-    files = (*main, *layered, *rest)
-    image = service.image.name if service.image else None
-    kolla = kolla_json(running, files, service.conf_d) if running else ""
+    files = tuple(_readable(file, running) for file in (*main, *layered, *rest))
+    image = service.image.name if service.image and not (running and running.on_node) else None
+    kolla, faulty = _kolla(service, running, files)
     texts = units(running, Instance(service.service, service.instance), image) if running and image else _NONE
     notes, faults = _judged(folder, main)
     return Bundle(
@@ -87,8 +93,9 @@ def bundle(service: ServicePlan, definitions: Mapping[str, Running] = RUNNING) -
         kolla=kolla,
         units=texts,
         running=running,
-        notes=told((*service.notes, *_sentences((*folder.notes, *notes)))),
-        errors=told(_sentences((*folder.errors, *collisions, *faults))),
+        live=fitted.live,
+        notes=told((*service.notes, *_sentences((*fitted.notes, *folder.notes, *notes)))),
+        errors=told(_sentences((*fitted.errors, *folder.errors, *collisions, *faulty, *faults))),
     )
 
 
@@ -109,8 +116,50 @@ def unusable(node: NodePlan, service: ServicePlan, made: Bundle) -> tuple[str, .
     return tuple(dict.fromkeys((*node.errors, *service.errors, *service.blocked, *made.errors)))
 
 
+@dataclass(frozen=True)
+class _Unknown:
+    """A service that nothing here says how to run."""
+
+    service: ServicePlan
+    running: None = None
+    live: tuple[Live, ...] = ()
+    notes: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+
+
+def _fitted(service: ServicePlan, definitions: Mapping[str, Running]) -> Fitted | _Unknown:
+    running = definitions.get(service.service)
+    if running is None and service.definition is not None:
+        running = partner.running(service.definition)
+    if running is None:
+        return _Unknown(service)
+    return fit(service, running, FITS.get(service.service))
+
+
+def _readable(file: File, running: Running | None) -> File:
+    return replace(file, mode=_PUBLIC) if running and file.path in running.public else file
+
+
+def _kolla(service: ServicePlan, running: Running | None, files: tuple[File, ...]) -> tuple[str, tuple[str, ...]]:
+    if running is None or running.on_node:
+        return "", ()
+    if service.user_kolla is None:
+        return kolla_json(running, files, service.conf_d), ()
+    return users_kolla(service)
+
+
 def _settings(running: Running | None) -> dict[str, str]:
-    return {"tmpfiles": "\n".join(running.tmpfiles)} if running and running.tmpfiles else {}
+    """What else of a definition a generation depends on, by name."""
+    if running is None:
+        return {}
+    settings = {
+        "tmpfiles": running.tmpfiles,
+        "sysctls": tuple(f"{key} = {value}" for key, value in running.sysctls),
+        "modules": running.modules,
+        "node_units": running.node_units,
+        "masked": running.masked,
+    }
+    return {name: "\n".join(lines) for name, lines in settings.items() if lines}
 
 
 def _sentences(words: Iterable[str]) -> Iterable[str]:

@@ -44,19 +44,31 @@ class File:
         return Source(self.name, self.content, self.object, self.field, self.layer, self.secret)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Live:
+    """A file outside the generations, at `path` of the node; `file` says where the service sees it, and its bytes."""
+
+    path: str
+    file: File
+    owner: str = ""
+    group: str = ""
+
+
 def conf_d(service: ServicePlan) -> ConfD:
     """The folder that oslo.config reads. With errors it may be looked at, and must not be deployed."""
     return layer(_source(one) for one in service.sources if one.directory == service.conf_d)
 
 
-def placed(service: ServicePlan, own: Iterable[OwnFile] = ()) -> tuple[tuple[File, ...], tuple[str, ...]]:
+def placed(
+    service: ServicePlan, own: Iterable[OwnFile] = (), *, live: bool = False
+) -> tuple[tuple[File, ...], tuple[str, ...]]:
     """The files outside conf.d in the order of their paths, and a sentence for each that has two sources.
 
-    The definition's `own` files give way to those of the plan.
+    Those of the generation, or the `live` ones. The definition's `own` files give way to those of the plan.
     """
     by_path: defaultdict[str, dict[str, File]] = defaultdict(dict)
     for one in service.sources:
-        if one.directory != service.conf_d:
+        if one.directory != service.conf_d and one.live == live:
             file = file_of(_source(one), one.directory)
             by_path[file.path].setdefault(file.origin, file)
     for default in (_own(service.service, one) for one in own):

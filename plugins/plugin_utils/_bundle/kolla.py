@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
+from .._dataplane.planned import ServicePlan
 from .files import File
 from .quadlet import GENERATION
 from .running import Running
@@ -29,6 +30,18 @@ def kolla_json(running: Running, files: Iterable[File], conf_d: str | None) -> s
         f'{{\n "command": {json.dumps(running.command)},\n "config_files": {_lines(copied)},\n'
         f' "permissions": {_lines(permissions)}\n}}\n'
     )
+
+
+def users_kolla(service: ServicePlan) -> tuple[str, tuple[str, ...]]:
+    """A user's own text, and a sentence where the image's start program could do nothing with it."""
+    try:
+        found = json.loads(service.user_kolla or b"")
+    except ValueError as error:
+        return "", (f"{service.name}: the kolla config.json that is given for it is no JSON ({error}); correct it",)
+    command = found.get("command") if isinstance(found, dict) else None
+    if not isinstance(command, str) or not command.strip():
+        return "", (f"{service.name}: the kolla config.json that is given for it names no command; add one",)
+    return (service.user_kolla or b"").decode(), ()
 
 
 def place(file: File, conf_d: str | None) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
+from ...module_utils._node import bundle as node
 from .running import Companion, Instance, Mount, Running
 
 #: Where a container finds its generation.
@@ -70,9 +71,8 @@ def _order(running: Running) -> Iterator[tuple[str, str]]:
 def _kolla(running: Running, who: Instance) -> Iterator[tuple[str, str]]:
     for key, value in sorted({"KOLLA_CONFIG_STRATEGY": "COPY_ALWAYS", **dict(running.environment)}.items()):
         yield "Environment", _quoted(f"{key}={value}")
-    current = f"{who.home}/current"
-    yield "Volume", _volume(running, who, Mount(f"{current}/kolla.json", _KOLLA, ("ro",), own=True))
-    yield "Volume", _volume(running, who, Mount(current, GENERATION, ("ro",), own=True))
+    yield "Volume", _volume(running, who, Mount(f"{node.GENERATION}/kolla.json", _KOLLA, ("ro",), own=True))
+    yield "Volume", _volume(running, who, Mount(node.GENERATION, GENERATION, ("ro",), own=True))
     if running.log_folder:
         yield "Volume", _volume(running, who, Mount(who.logs, running.log_folder, own=True))
 

@@ -31,6 +31,7 @@ class Folder:
     path: str
     owner: str = ""
     mode: int | None = None
+    setype: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,25 @@ class Account:
     name: str
     number: int
     home: str
+    shell: str = "/usr/sbin/nologin"
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group that the node must have; without a number any is right."""
+
+    name: str
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A file with a UUID that the node makes once and never anew."""
+
+    path: str
+    owner: str = ""
+    mode: int = 0o644
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +83,10 @@ class Companion:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """A command in the container that succeeds once the service does its work, and how long that may take."""
+    """A command that succeeds once the service does its work, and how long that may take.
+
+    It runs in the container, or on the node where there is none.
+    """
 
     command: tuple[str, ...]
     settle: int = 3
@@ -75,7 +98,11 @@ class Running:
     """One service. `command` is what kolla starts, `user` runs it and owns its files in the container.
 
     Privileges are what is listed and no more. `confined` says whether SELinux may label the container: one that works
-    with paths of the node's own programs cannot be.
+    with paths of the node's own programs cannot be. Paths in `public` may be read by other users of the container too.
+    `reload` runs where a live file changed, `busy` tells what keeps the service from being removed, `data` are folders
+    that outlive it. `validates` has the image's own options judge what oslo.config reads, `validation` is a command of
+    the service's own in the image, with its files at their places. With `on_node` it is no container: packages of the
+    node bring it, and `node_units` are its units, the first of which is watched.
     """
 
     service: str
@@ -94,12 +121,26 @@ class Running:
     stop_seconds: int = 15
     service_lines: tuple[str, ...] = ()
     files: tuple[OwnFile, ...] = ()
+    public: tuple[str, ...] = ()
     accounts: tuple[Account, ...] = ()
+    groups: tuple[Group, ...] = ()
     folders: tuple[Folder, ...] = ()
     tmpfiles: tuple[str, ...] = ()
+    sysctls: tuple[tuple[str, str], ...] = ()
+    modules: tuple[str, ...] = ()
+    seeds: tuple[Seed, ...] = ()
     companions: tuple[Companion, ...] = ()
     health: Health | None = None
     validates: bool = False
+    validation: tuple[str, ...] = ()
+    reload: tuple[str, ...] = ()
+    ports: tuple[str, ...] = ()
+    packages: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    node_units: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+    busy: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+    on_node: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +169,11 @@ class Instance:
     def home(self) -> str:
         """The folder of its generations on the node."""
         return f"/var/lib/openstack/{self.name}"
+
+    @property
+    def live(self) -> str:
+        """The folder of what changes on the node without a new generation."""
+        return f"{self.home}/live"
 
     @property
     def logs(self) -> str:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from .fields import Fields
 from .inheritance import gather_variables
-from .model import SSH_KEY, Reference, Store, Value, Variables
+from .model import SSH_KEY, Reference, Store
 from .placement import Placement
 from .planned import Connection, SSHKey
 from .references import inventory_config_map, is_alone
+from .values import Value, Variables
 
 INVENTORY_KEY = "inventory"
 

@@ -6,17 +6,23 @@ A partner's definition is one more entry of the same type in the mapping that `r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from types import MappingProxyType
+from functools import lru_cache
+
+from .values import Value
 
 SERVICE_ANNOTATION = "edpm.openstack.org/service-"
 PROFILE_ANNOTATION = "edpm.openstack.org/profile-"
 HOLD_ANNOTATION = "edpm.openstack.org/deploy-"
 INSTANCES_ANNOTATION = "edpm.openstack.org/instances-"
 DEFINITION_KEY = "edpm-service.yaml"
+IMAGE_FIELD = "containerImage"
+PROFILE_FILE = "98-profile.conf"
+OVERRIDE_FILE = "99-override.conf"
 
 # Phase 0 of the data plane: neither ours nor worth a word in the plan.
 PHASE_0 = frozenset(
@@ -37,11 +43,15 @@ class Derived(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Keys that match `pattern` become files in `directory`, under `file_name` where it is given."""
+    """Keys that match `pattern` become files in `directory`, under `file_name` where it is given.
+
+    A `live` one may change without a restart of the service: certificates, keys.
+    """
 
     pattern: str
     directory: str
     file_name: str = ""
+    live: bool = False
 
     def takes(self, key: str) -> bool:
         """Whether this place is the key's."""
@@ -49,8 +59,23 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Partner:
+    """A partner's own definition: the namespace that it counts in, where it is written, what it says, its faults."""
+
+    namespace: str
+    origin: str
+    says: Mapping[str, Value]
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceDefinition:
-    """One service. Annotations that every service has by its name are not listed: see the properties below."""
+    """One service. Annotations that every service has by its name are not listed: see the properties below.
+
+    `image` is the one where neither a service CR nor the environment names another. Of `needed_keys` each must be in
+    some Secret or ConfigMap that the service uses. `kolla_config` is the key of a kolla config.json that the definition
+    asks for. `options` are the variables of a node that it reads, without the ones that every service has.
+    """
 
     name: str
     image_variable: str
@@ -58,11 +83,12 @@ class ServiceDefinition:
     dataplane_names: tuple[str, ...] = ()
     api_version: str = ""
     kind: str = ""
-    image_field: str = "containerImage"
+    image_field: str = IMAGE_FIELD
+    image: str = ""
     config_directory: str | None = None
     conf_d: str | None = None
-    profile_file: str = "98-profile.conf"
-    override_file: str = "99-override.conf"
+    profile_file: str = PROFILE_FILE
+    override_file: str = OVERRIDE_FILE
     host_specific_file: str | None = None
     state_path: str | None = None
     places: tuple[Place, ...] = ()
@@ -74,6 +100,11 @@ class ServiceDefinition:
     other_profile_annotations: tuple[str, ...] = ()
     other_hold_annotations: tuple[str, ...] = ()
     required_keys: Mapping[Derived, tuple[str, ...]] = field(default_factory=dict)
+    needed_keys: tuple[str, ...] = ()
+    kolla_config: str = ""
+    takes_extra_mounts: bool = True
+    options: tuple[str, ...] = ()
+    partner: Partner | None = None
 
     @property
     def asking_annotations(self) -> tuple[str, ...]:
@@ -91,6 +122,11 @@ class ServiceDefinition:
         return (HOLD_ANNOTATION + self.name, *self.other_hold_annotations)
 
     @property
+    def variable_prefix(self) -> str:
+        """What the node's variables that are for this service begin with."""
+        return f"edpm_{plain_name(self.name)}_"
+
+    @property
     def instances_annotation(self) -> str:
         """The annotation that asks for more instances than the plain one."""
         return INSTANCES_ANNOTATION + self.name
@@ -102,105 +138,10 @@ class ServiceDefinition:
 
 def image_variable(service: str) -> str:
     """The environment variable with the default image of a service that has no older name for it."""
-    return f"RELATED_IMAGE_EDPM_{service.upper().replace('-', '_')}_IMAGE_URL_DEFAULT"
+    return f"RELATED_IMAGE_EDPM_{plain_name(service).upper()}_IMAGE_URL_DEFAULT"
 
 
-_PKI = "/etc/pki/ca-trust/extracted/pem"
-_CA_BUNDLE = Place("tls-ca-bundle.pem", _PKI)
-_CEPH = (Place("ceph.client.*.keyring", "/etc/ceph"), Place("ceph.conf", "/etc/ceph"))
-
-NOVA_COMPUTE = ServiceDefinition(
-    name="nova_compute",
-    image_variable="RELATED_IMAGE_NOVA_COMPUTE_IMAGE_URL_DEFAULT",
-    dataplane_names=("nova",),
-    api_version="nova.openstack.org/v1beta1",
-    kind="NovaExternalCompute",
-    image_field="novaComputeContainerImage",
-    config_directory="/etc/nova",
-    conf_d="/etc/nova/nova.conf.d",
-    profile_file="02-nova-compute-profile.conf",
-    override_file="02-nova-override.conf",
-    host_specific_file="02-nova-host-specific.conf",
-    state_path="/var/lib/nova",
-    places=(
-        Place("nova-blank.conf", "/etc/nova", "nova.conf"),
-        Place("provider*.yaml", "/etc/nova/provider_config"),
-        Place("ssh-privatekey", "/var/lib/nova/.ssh"),
-        Place("ssh-publickey", "/var/lib/nova/.ssh"),
-        *_CEPH,
-        _CA_BUNDLE,
-    ),
-    derived=(Derived.COMPUTE,),
-    required_keys=MappingProxyType({Derived.COMPUTE: ("01-nova.conf",)}),
-    asked_by_cell=True,
-    needs_cell=True,
-    other_profile_annotations=("nova.openstack.org/compute-profile",),
-    other_hold_annotations=("nova.openstack.org/deploy",),
-)
-
-# libvirt shares the service CR of nova-compute: its image is a field there, and it has no oslo.config of its own.
-LIBVIRT = ServiceDefinition(
-    name="libvirt",
-    image_variable="RELATED_IMAGE_NOVA_LIBVIRT_IMAGE_URL_DEFAULT",
-    dataplane_names=("libvirt",),
-    api_version=NOVA_COMPUTE.api_version,
-    kind=NOVA_COMPUTE.kind,
-    image_field="novaLibvirtContainerImage",
-    config_directory="/etc/libvirt",
-    places=(
-        Place("qemu.conf", "/etc/libvirt"),
-        Place("libvirt*.conf", "/etc/libvirt"),
-        Place("virt*d.conf", "/etc/libvirt"),
-        *_CEPH,
-        _CA_BUNDLE,
-    ),
-    asked_by_cell=True,
-    takes_snippet=False,
-    takes_instances=False,
-)
-
-OVN_METADATA_AGENT = ServiceDefinition(
-    name="ovn_metadata_agent",
-    image_variable=image_variable("ovn_metadata_agent"),
-    asked_by=("neutron.openstack.org/ovn-metadata-agent",),
-    dataplane_names=("neutron-metadata",),
-    api_version="neutron.openstack.org/v1beta1",
-    kind="OVNMetadataAgent",
-    config_directory="/etc/neutron",
-    conf_d="/etc/neutron.conf.d",
-    places=(_CA_BUNDLE,),
-    derived=(Derived.METADATA,),
-    required_keys=MappingProxyType({Derived.METADATA: ("05-nova-metadata.conf",)}),
-)
-
-NEUTRON_SRIOV_AGENT = ServiceDefinition(
-    name="neutron_sriov_agent",
-    image_variable=image_variable("neutron_sriov_agent"),
-    asked_by=("neutron.openstack.org/sriov-agent",),
-    dataplane_names=("neutron-sriov",),
-    api_version="neutron.openstack.org/v1beta1",
-    kind="NeutronSriovAgent",
-    config_directory="/etc/neutron",
-    conf_d="/etc/neutron.conf.d",
-    places=(_CA_BUNDLE,),
-)
-
-CINDER_VOLUME = ServiceDefinition(
-    name="cinder_volume",
-    image_variable=image_variable("cinder_volume"),
-    asked_by=("cinder.openstack.org/volume",),
-    dataplane_names=("cinder-volume",),
-    api_version="cinder.openstack.org/v1beta1",
-    kind="CinderExternalVolume",
-    config_directory="/etc/cinder",
-    conf_d="/etc/cinder/cinder.conf.d",
-    places=(*_CEPH, _CA_BUNDLE),
-)
-
-# In the order in which they are deployed: nova-compute needs a libvirt that answers.
-BUILT_IN: Mapping[str, ServiceDefinition] = MappingProxyType(
-    {
-        definition.name: definition
-        for definition in (LIBVIRT, NOVA_COMPUTE, OVN_METADATA_AGENT, NEUTRON_SRIOV_AGENT, CINDER_VOLUME)
-    }
-)
+@lru_cache
+def plain_name(service: str) -> str:
+    """The name of a service as a part of a variable's."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", service)

@@ -10,7 +10,8 @@ from typing import Any
 
 import yaml
 
-from .model import Condition, Fault, Metadata, Reference, Value, Variables
+from .model import Condition, Fault, Metadata, Reference
+from .values import Value, Variables
 
 #: Most of what is read has one of these very types, which is quicker to see than whether it could pass for one.
 _TEXT = frozenset({str})
@@ -130,7 +131,7 @@ class Fields:
         value = self._data.get(key)
         if isinstance(value, str):
             try:
-                value = yaml.load(value, Loader=_TextLoader)  # noqa: S506  a safe loader with fewer types
+                value = yaml.load(value, Loader=TextLoader)  # noqa: S506  a safe loader with fewer types
             except yaml.YAMLError as error:
                 fault = " ".join(str(getattr(error, "problem", None) or "it cannot be read").split())
                 self.fault(key, f"is not YAML ({fault}); quote values that hold braces or colons.")
@@ -236,11 +237,11 @@ def _type(value: object) -> str:
     return "null" if value is None else names.get(type(value), f"a {type(value).__name__}")
 
 
-class _TextLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # which one depends on the machine
-    """Values that look like dates stay text, as in the JSON that the other form of ansibleVars is."""
+class TextLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # which one depends on the machine
+    """A safe loader: values that look like dates stay text, as in JSON."""
 
 
-_TextLoader.yaml_implicit_resolvers = {
+TextLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }

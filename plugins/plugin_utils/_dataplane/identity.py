@@ -7,8 +7,9 @@ import re
 from ipaddress import ip_address
 
 from .instances import host_of, state_path
-from .model import Network, Node, NodeSection, Value, Variables
+from .model import Network, Node, NodeSection
 from .planned import Connection, Identity
+from .values import Value, Variables
 
 HOST_VARIABLE = "edpm_nova_host"
 ADDRESS_VARIABLE = "edpm_nova_my_ip"

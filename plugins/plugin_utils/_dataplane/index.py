@@ -21,6 +21,7 @@ class Index:
     """Resources by namespace and name. Lists where more than one may answer to a name."""
 
     definitions: Mapping[str, ServiceDefinition]
+    partners: Mapping[str, Mapping[str, ServiceDefinition]]
     roles: Mapping[Named, tuple[Role, ...]]
     node_sets: Mapping[Reference, Role]
     nodes: Mapping[Named, tuple[Node, ...]]
@@ -33,6 +34,10 @@ class Index:
     service_resources: Mapping[Named, tuple[ServiceResource, ...]]
     by_dataplane_name: Mapping[str, str]
 
+    def definitions_in(self, namespace: str) -> Mapping[str, ServiceDefinition]:
+        """The definitions that count in a namespace, in the order in which services are deployed."""
+        return self.partners.get(namespace, self.definitions)
+
     def service_of(self, namespace: str, listed: str) -> str:
         """The service that a name in spec.services means: by its edpmServiceType, else by name."""
         found = self.services.get((namespace, listed))
@@ -40,11 +45,14 @@ class Index:
         return self.by_dataplane_name.get(name, name)
 
 
-def index(resources: Resources, definitions: Mapping[str, ServiceDefinition]) -> Index:
-    """The index of all resources."""
+def index(
+    resources: Resources, definitions: Mapping[str, ServiceDefinition], partners: Iterable[ServiceDefinition] = ()
+) -> Index:
+    """The index of all resources. `partners` are definitions that count in their namespaces, beside the others."""
     node_sets = {role.meta.ref: role for role in resources.roles if role.meta.ref.kind == "OpenStackDataPlaneNodeSet"}
     return Index(
         definitions=definitions,
+        partners=_by_namespace(definitions, partners),
         roles=_grouped(
             ((role.meta.ref.namespace, role.name), role) for role in resources.roles if role.meta.ref not in node_sets
         ),
@@ -61,10 +69,24 @@ def index(resources: Resources, definitions: Mapping[str, ServiceDefinition]) ->
         ),
         profiles={_key(profile.meta.ref): profile for profile in resources.profiles},
         service_resources=_grouped(((one.meta.ref.namespace, one.node), one) for one in resources.service_resources),
-        by_dataplane_name={
-            name: definition.name for definition in definitions.values() for name in definition.dataplane_names
-        },
+        by_dataplane_name=dataplane_names(definitions),
     )
+
+
+def dataplane_names(definitions: Mapping[str, ServiceDefinition]) -> dict[str, str]:
+    """The services by the names that the data plane has for them."""
+    return {name: definition.name for definition in definitions.values() for name in definition.dataplane_names}
+
+
+def _by_namespace(
+    definitions: Mapping[str, ServiceDefinition], partners: Iterable[ServiceDefinition]
+) -> dict[str, dict[str, ServiceDefinition]]:
+    """What partners define, after what is defined for all; none of it can take a name that is there."""
+    found: dict[str, dict[str, ServiceDefinition]] = {}
+    for one in partners:
+        if one.partner is not None:
+            found.setdefault(one.partner.namespace, dict(definitions)).setdefault(one.name, one)
+    return found
 
 
 def _key(ref: Reference) -> Named:

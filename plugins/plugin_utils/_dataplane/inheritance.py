@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .index import Index
-from .model import Node, NodeSection, Reference, Role, Store, Value, Variables
+from .model import Node, NodeSection, Reference, Role, Store
+from .values import Value, Variables
 
 
 @dataclass(frozen=True, slots=True)

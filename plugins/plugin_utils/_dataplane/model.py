@@ -7,12 +7,11 @@ reads them so too, and inheritance needs one way to say "not set".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
-Value: TypeAlias = bool | int | float | str | Sequence["Value"] | Mapping[str, "Value"] | None
-Variables: TypeAlias = Mapping[str, Value]
+from .definitions import ServiceDefinition
+from .values import Value, Variables
 
 CELL_ANNOTATION = "nova.openstack.org/cell"
 SSH_KEY = "ssh-privatekey"
@@ -120,6 +119,7 @@ class Role:
     services: tuple[str, ...] = ()
     network_attachments: tuple[str, ...] | None = None
     deploy: bool | None = None
+    tls_enabled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +165,15 @@ class DataSource:
 
 @dataclass(frozen=True, slots=True)
 class DataPlaneService:
-    """An OpenStackDataPlaneService. `type` is its edpmServiceType, else its name."""
+    """An OpenStackDataPlaneService. `type` is its edpmServiceType, else its name.
+
+    `tls_certs` are the names of the certificates that it asks for, one of each for every node.
+    """
 
     meta: Metadata
     type: str
     sources: tuple[DataSource, ...] = ()
+    tls_certs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,9 +264,11 @@ class Store:
 class Snapshot:
     """All that one run needs of the cluster: resources, the contents that they name, and the images' defaults.
 
-    `images` are the environment's: RELATED_IMAGE_…_URL_DEFAULT to image.
+    `images` are the environment's: RELATED_IMAGE_…_URL_DEFAULT to image. `definitions` are the partners', each of which
+    counts in its own namespace.
     """
 
     resources: Resources
     stores: Mapping[Reference, Store] = field(default_factory=dict)
     images: Mapping[str, str] = field(default_factory=dict)
+    definitions: tuple[ServiceDefinition, ...] = ()

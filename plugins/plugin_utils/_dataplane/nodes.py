@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from .certificates import certificate_uses
 from .connections import Reached, reach
 from .definitions import ServiceDefinition
+from .extras import Additions, OfNode
 from .gating import blocked
 from .holds import hold_of
 from .identity import host_specific, identity
@@ -20,7 +22,7 @@ from .planned import ConfigSource, Identity, Layer, LeftAlone, NodePlan, Origin,
 from .profiles import profile_of
 from .references import inventory_config_map, is_alone
 from .services import Wanted
-from .sources import Library, own_files, snippets
+from .sources import Library, needed, own_files, snippets, unheard
 from .wording import one_line, told
 
 
@@ -32,6 +34,7 @@ class Room:
     needs: Needs
     library: Library
     images: Mapping[str, str]
+    additions: Additions
 
 
 def plan_node(room: Room, placement: Placement) -> NodePlan | LeftAlone:
@@ -42,8 +45,9 @@ def plan_node(room: Room, placement: Placement) -> NodePlan | LeftAlone:
     if not (placement.asked.wanted or placement.asked.errors or placement.unreadable):
         return LeftAlone(node.name, node.namespace, node.meta.ref, _why_left_alone(placement))
     reached = reach(placement, room.library.stores)
+    shared = room.additions.of_node(placement, reached.connection.variables)
     services = tuple(
-        _service(room, placement, reached, wanted, instance)
+        _service(room, shared, reached, wanted, instance)
         for wanted in placement.asked.wanted
         for instance in wanted.instances
     )
@@ -78,14 +82,17 @@ def _why_left_alone(placement: Placement) -> str:
     return "no annotation asks for a service"
 
 
-def _service(room: Room, placement: Placement, reached: Reached, wanted: Wanted, instance: str) -> ServicePlan:
-    definition = wanted.definition
+def _service(room: Room, shared: OfNode, reached: Reached, wanted: Wanted, instance: str) -> ServicePlan:
+    placement, definition, partner = shared.placement, wanted.definition, wanted.definition.partner
     node, role, choice = placement.node, placement.role, placement.choice
     resource = placement.resource_of(wanted, instance)
     profile = profile_of(room.index, node, role, definition, instance)
     hold, hold_errors = hold_of(node, role, definition, instance, resource=resource, older=choice.older)
     uses = room.needs.of(placement, wanted)
     files = room.library.files(uses.uses, definition) + own_files(definition, resource)
+    if certificates := certificate_uses(placement, wanted):
+        files += room.library.files(certificates, definition)
+    extras = room.additions.of(shared, definition, uses.uses)
     who, who_errors = _identity(placement, reached, definition, instance)
     image = image_of(definition, resource, room.images)
     sources = (
@@ -102,10 +109,17 @@ def _service(room: Room, placement: Placement, reached: Reached, wanted: Wanted,
         identity=who,
         conf_d=definition.conf_d,
         sources=(*sources, *_host_specific(placement, definition, who)),
-        left_out=files.left_out,
-        notes=told((*uses.notes, *(() if image is not None else (no_image(definition),)))),
+        left_out=(*extras.still_left_out(files.left_out), *unheard(definition, resource)),
+        definition=partner.says if partner is not None else None,
+        registry=extras.registry,
+        extra_mounts=extras.mounts,
+        user_kolla=extras.kolla,
+        options=extras.options,
+        notes=told((*uses.notes, *extras.notes, *(() if image is not None else (no_image(definition),)))),
         errors=told(
             (
+                *(partner.faults if partner is not None else ()),
+                *extras.errors,
                 *uses.errors,
                 *files.errors,
                 *who_errors,
@@ -113,7 +127,15 @@ def _service(room: Room, placement: Placement, reached: Reached, wanted: Wanted,
                 *((profile,) if isinstance(profile, str) else ()),
             )
         ),
-        blocked=told((*_waits(placement, definition, resource), *uses.blocked, *files.blocked)),
+        blocked=told(
+            (
+                *_waits(placement, definition, resource),
+                *uses.blocked,
+                *files.blocked,
+                *needed(room.library.stores, uses.uses, definition),
+                *extras.blocked,
+            )
+        ),
     )
 
 

@@ -98,7 +98,8 @@ def service(fields: Fields) -> Iterable[DataPlaneService]:
     if ca_certs:
         sources.append(DataSource(Reference("Secret", home, ca_certs), "spec.caCerts"))
     service_type = spec.text("edpmServiceType") or fields.ref.name
-    return (DataPlaneService(type=service_type, sources=tuple(sources), meta=fields.metadata()),)
+    tls_certs = tuple(spec.inner("tlsCerts"))
+    return (DataPlaneService(type=service_type, sources=tuple(sources), tls_certs=tls_certs, meta=fields.metadata()),)
 
 
 def nova(fields: Fields) -> Iterable[Nova]:
@@ -171,6 +172,9 @@ _PARSERS: Mapping[tuple[str, str], Callable[[Fields], Iterable[Parsed]]] = {
     ("cinder.openstack.org", "CinderExternalVolume"): service_resource,
     ("edpm.openstack.org", "ServiceProfile"): profile,
 }
+
+#: The kinds, with their groups, that have a meaning here.
+OUR_KINDS = frozenset(_PARSERS)
 
 
 def _resources(parsed: list[Parsed], faults: list[Fault]) -> Resources:

@@ -42,10 +42,18 @@ def node_set(fields: Fields) -> Iterator[Role | Node]:
     template = _section(spec.inner("nodeTemplate"), in_node_set=True)
     services = spec.texts("services") or ()
     attachments = spec.texts("networkAttachments")
+    tls_enabled = spec.boolean("tlsEnabled") is not False
     addresses = dict(fields.inner("status").members("allIPs"))
     members = list(spec.members("nodes"))
     whole = fields.metadata()
-    yield Role(name=fields.ref.name, template=template, services=services, network_attachments=attachments, meta=whole)
+    yield Role(
+        name=fields.ref.name,
+        template=template,
+        services=services,
+        network_attachments=attachments,
+        tls_enabled=tls_enabled,
+        meta=whole,
+    )
     for name, member in members:
         section = _section(member, in_node_set=True)
         host_name = member.text("hostName")

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from .built_in import BUILT_IN
 from .collisions import tell_collisions
-from .definitions import BUILT_IN, ServiceDefinition
+from .definitions import ServiceDefinition
+from .extras import Additions
 from .index import Index, index
 from .model import Snapshot
 from .nodes import Room, plan_node
@@ -21,8 +23,9 @@ __all__ = ["NodePlan", "Plan", "ServicePlan", "resolve"]
 
 def resolve(snapshot: Snapshot, definitions: Mapping[str, ServiceDefinition] = BUILT_IN) -> Plan:
     """What every node should run. Never raises over what a resource says: that is in the plan."""
-    names = index(snapshot.resources, definitions)
-    room = Room(names, Needs(names), Library(snapshot.stores), snapshot.images)
+    names = index(snapshot.resources, definitions, snapshot.definitions)
+    stores = snapshot.stores
+    room = Room(names, Needs(names), Library(stores), snapshot.images, Additions(stores))
     placed = sorted(placements(names, snapshot.resources), key=_order)
     planned = [plan_node(room, placement) for placement in placed]
     return Plan(
@@ -44,7 +47,11 @@ def _leaving(names: Index, placement: Placement) -> Iterator[Leaving]:
     """Service CRs whose service the node no longer runs."""
     running = {(wanted.definition.name, instance) for wanted in placement.asked.wanted for instance in wanted.instances}
     for one in placement.resources:
-        ours = [definition.name for definition in names.definitions.values() if is_of(one, definition)]
+        ours = [
+            definition.name
+            for definition in names.definitions_in(one.meta.ref.namespace).values()
+            if is_of(one, definition)
+        ]
         if ours and not any((name, one.instance) in running for name in ours):
             sentence = f"{one.meta.ref}: its node {one.node} no longer asks for {ours[-1]}."
             yield Leaving(one.meta.ref, one.node, sentence)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from .model import Reference, Value, Variables
+from .model import Reference
+from .values import Value, Variables
 
 
 class Layer(StrEnum):
@@ -35,7 +36,8 @@ class Origin:
 class ConfigSource:
     """One file for a service: its bytes as they are, the folder and name that they get, and who says so.
 
-    `directory` is the folder as the service sees it; the files of the definition's conf.d folder are the layers.
+    `directory` is the folder as the service sees it; the files of the definition's conf.d folder are the layers. A
+    `live` one may change without a restart of the service.
     """
 
     origin: Origin
@@ -44,6 +46,7 @@ class ConfigSource:
     layer: Layer
     secret: bool
     content: bytes = field(repr=False)
+    live: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,35 @@ class Image:
 
     name: str
     source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """What a node shows to the registry that it pulls from, and when it pulls. Out of a Secret, so it never shows.
+
+    `auth` is a Docker configuration as JSON, `certificates` are files by name (`ca.crt`, `client.cert`, `client.key`),
+    `registries` is the text of a registries.conf, `pull` is `missing`, `always` or `never`.
+    """
+
+    auth: str = field(default="", repr=False)
+    certificates: Mapping[str, str] = field(default_factory=dict, repr=False)
+    registries: str = field(default="", repr=False)
+    pull: str = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraMount:
+    """A path of the node, or files out of a Secret or ConfigMap, that a deployer wants at `target` in the container.
+
+    Either `source`, the path on the node, is set or `files`, which lie below `target` already. `options` are those of a
+    mount: `ro`, `rshared` and so on.
+    """
+
+    target: str
+    source: str = ""
+    files: tuple[ConfigSource, ...] = ()
+    options: tuple[str, ...] = ()
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +118,8 @@ class ServicePlan:
     """One service on one node. `hold` is the sentence that says why the node is not touched, else None.
 
     `conf_d` is the folder whose files are layers; what `sources` has for other folders is carried as it is.
+    `definition` is a partner's, as it is written. `user_kolla` is a kolla config.json that a user brings in place of
+    the one that the definition makes. `options` are the node's variables that the service's definition may read.
     """
 
     service: str
@@ -98,6 +132,11 @@ class ServicePlan:
     conf_d: str | None = None
     sources: tuple[ConfigSource, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    definition: Mapping[str, Value] | None = None
+    registry: Registry | None = None
+    extra_mounts: tuple[ExtraMount, ...] = ()
+    user_kolla: bytes | None = field(default=None, repr=False)
+    options: Mapping[str, Value] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     blocked: tuple[str, ...] = ()

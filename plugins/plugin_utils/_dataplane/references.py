@@ -3,20 +3,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from .definitions import BUILT_IN, ServiceDefinition
+from .built_in import BUILT_IN
+from .certificates import certificate_uses
+from .definitions import ServiceDefinition
 from .index import index
 from .model import Node, NodeSection, Reference, Resources
+from .mounts import Mounts
 from .placement import Needs, Placement, placements
+from .registries import registry_secret
 
 
-def references(resources: Resources, definitions: Mapping[str, ServiceDefinition] = BUILT_IN) -> frozenset[Reference]:
+def references(
+    resources: Resources,
+    definitions: Mapping[str, ServiceDefinition] = BUILT_IN,
+    partners: Iterable[ServiceDefinition] = (),
+) -> frozenset[Reference]:
     """Names only. Some may not exist: of two names for one Secret both are here."""
-    names = index(resources, definitions)
-    needs = Needs(names)
+    names = index(resources, definitions, partners)
+    needs, mounts = Needs(names), Mounts({})
     return frozenset(
-        ref for placement in placements(names, resources) if placement.asked.wanted for ref in _of(needs, placement)
+        ref
+        for placement in placements(names, resources)
+        if placement.asked.wanted
+        for ref in _of(needs, mounts, placement)
     )
 
 
@@ -34,7 +45,7 @@ def is_alone(placement: Placement) -> bool:
     return placement.node.meta.ref in {one.meta.ref for one in placement.resources}
 
 
-def _of(needs: Needs, placement: Placement) -> Iterator[Reference]:
+def _of(needs: Needs, mounts: Mounts, placement: Placement) -> Iterator[Reference]:
     node = placement.node
     if placement.inherited.section.ssh_key_secret is not None:
         yield Reference("Secret", node.namespace, placement.inherited.section.ssh_key_secret)
@@ -46,6 +57,10 @@ def _of(needs: Needs, placement: Placement) -> Iterator[Reference]:
             # A Secret there would have to become a host variable, which no Secret does: it is not even read.
             if entry.source.kind == "ConfigMap":
                 yield entry.source
+    registry, _where = registry_secret(node, placement.role)
+    if registry is not None:
+        yield registry
+    yield from mounts.references(placement)
     for wanted in placement.asked.wanted:
-        for use in needs.of(placement, wanted).uses:
+        for use in (*needs.of(placement, wanted).uses, *certificate_uses(placement, wanted)):
             yield from use.refs

@@ -19,7 +19,8 @@ METADATA_CONFIGS = ("-metadata-compute-config", "-metadata-neutron-config")
 class Use:
     """A Secret or ConfigMap that a service uses. Of `refs` the first that exists counts.
 
-    `missing` is what to tell a person when none of them exists.
+    `missing` is what to tell a person when none of them exists. The definition knows the keys with `prefix` before
+    them; with `only`, other keys are not looked at.
     """
 
     refs: tuple[Reference, ...]
@@ -27,6 +28,8 @@ class Use:
     optional: bool = False
     required_keys: tuple[str, ...] = ()
     derived: bool = False
+    prefix: str = ""
+    only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def asked_services(
     errors: list[str] = list(_undefined(index, node, role))
     wanted: list[Wanted] = []
     listed = _listed(index, role)
-    for definition in index.definitions.values():
+    for definition in index.definitions_in(node.namespace).values():
         ours = listed.get(definition.name)
         explicit, found = answer(node, role, definition.asking_annotations)
         if found.error is not None:
@@ -101,8 +101,9 @@ def told_by_others(
     for one in resources:
         if one.cell is not None and not one.meta.deleting:
             return replace(choice, cell=one.cell, said_by=f"{one.meta.ref}, field spec.cellName")
+    definitions = index.definitions_in(node.namespace)
     for name, services in _listed(index, role).items():
-        for service in services if Derived.COMPUTE in index.definitions[name].derived else ():
+        for service in services if Derived.COMPUTE in definitions[name].derived else ():
             for source in service.sources:
                 cell = source.source.name.removesuffix(COMPUTE_CONFIG)
                 if cell != source.source.name and (node.namespace, cell) in index.cells:
@@ -115,7 +116,7 @@ def left_to_operators(index: Index, roles: Iterable[Role]) -> Iterator[LeftToOpe
     for role in roles:
         for listed in role.services:
             name = index.service_of(role.meta.ref.namespace, listed)
-            if name not in index.definitions and name not in PHASE_0:
+            if name not in index.definitions_in(role.meta.ref.namespace) and name not in PHASE_0:
                 reason = "has no definition here and is left to its operator."
                 yield LeftToOperator(listed, role.meta.ref, f"{role.meta.ref}, field spec.services: {listed} {reason}")
 
@@ -143,7 +144,7 @@ def _listed(index: Index, role: Role | None) -> dict[str, tuple[DataPlaneService
         namespace = role.meta.ref.namespace
         service = index.services.get((namespace, name))
         ours = index.service_of(namespace, name)
-        if ours in index.definitions:
+        if ours in index.definitions_in(namespace):
             found[ours] = (*found.get(ours, ()), *((service,) if service is not None else ()))
     return found
 
@@ -186,9 +187,10 @@ def _instances(
 def _undefined(index: Index, node: Node, role: Role | None) -> Iterator[str]:
     """Annotations that ask for a service which nobody defined: a typing error, or a definition that is missing."""
     theirs = role.meta.annotations if role is not None else {}
+    known = index.definitions_in(node.namespace)
     for annotation in sorted({*theirs, *node.meta.annotations}):
         name = annotation.removeprefix(SERVICE_ANNOTATION)
-        if name != annotation and name not in index.definitions:
+        if name != annotation and name not in known:
             found = said(node, role, (annotation,))
             if found.value != "false":
-                yield (f"{found.where}: no definition describes {name}; known are {', '.join(index.definitions)}.")
+                yield (f"{found.where}: no definition describes {name}; known are {', '.join(known)}.")

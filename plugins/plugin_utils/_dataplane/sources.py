@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from .cells import OlderNova
 from .definitions import DEFINITION_KEY, ServiceDefinition
 from .model import Reference, ServiceProfile, ServiceResource, Store
+from .partners import redefines
 from .planned import ConfigSource, Layer, LeftOut, Origin
 from .secrets import Use
 
@@ -30,6 +31,8 @@ class Files:
     blocked: tuple[str, ...] = ()
 
     def __add__(self, other: Files) -> Files:
+        if other is NO_FILES or self is NO_FILES:
+            return self if other is NO_FILES else other
         return Files(
             self.sources + other.sources,
             self.left_out + other.left_out,
@@ -38,29 +41,40 @@ class Files:
         )
 
 
+NO_FILES = Files()
+
+
 class Library:
     """The files of every Secret and ConfigMap for every service, made once and shared by all nodes."""
 
     def __init__(self, stores: Mapping[Reference, Store]):
         self.stores = stores
-        self._made: dict[tuple[Reference, str, bool], Files] = {}
+        self._whole: dict[tuple[int, str], tuple[tuple[Use, ...], Files]] = {}
+        self._made: dict[tuple[Reference, str, str, bool, str, tuple[str, ...]], Files] = {}
 
-    def files(self, uses: Iterable[Use], definition: ServiceDefinition) -> Files:
+    def files(self, uses: tuple[Use, ...], definition: ServiceDefinition) -> Files:
         """The files of all that a service uses, and the gate of its Secrets: there, and with the keys it needs."""
+        # Nodes that use the same have the very same tuple; it is kept here, so that its id stays its own.
+        kept = self._whole.get((id(uses), definition.name))
+        if kept is None:
+            kept = self._whole[id(uses), definition.name] = (uses, self._files(uses, definition))
+        return kept[1]
+
+    def _files(self, uses: tuple[Use, ...], definition: ServiceDefinition) -> Files:
         found = Files()
         for use in uses:
             ref = next((ref for ref in use.refs if ref in self.stores), None)
             if ref is not None:
-                found += self._of(ref, definition, derived=use.derived) + _required(self.stores[ref], use)
+                found += self._of(ref, definition, use) + _required(self.stores[ref], use)
             elif not use.optional:
                 found += Files(blocked=(use.missing,))
         return found
 
-    def _of(self, ref: Reference, definition: ServiceDefinition, *, derived: bool) -> Files:
-        key = (ref, definition.name, derived)
+    def _of(self, ref: Reference, definition: ServiceDefinition, use: Use) -> Files:
+        namespace = definition.partner.namespace if definition.partner is not None else ""
+        key = (ref, definition.name, namespace, use.derived, use.prefix, use.only)
         if key not in self._made:
-            layer = Layer.GENERATED if derived else Layer.DEPLOYER
-            self._made[key] = _store_files(self.stores[ref], definition, layer)
+            self._made[key] = _store_files(self.stores[ref], definition, use)
         return self._made[key]
 
 
@@ -87,7 +101,7 @@ def snippets(
 
 def own_files(definition: ServiceDefinition, resource: ServiceResource | None) -> Files:
     """The further files of a service CR: what has a fixed place and name of its own, such as policy.yaml."""
-    found = Files()
+    found = NO_FILES
     if resource is None or not definition.takes_snippet:
         return found
     for name, text in sorted(resource.files.items()):
@@ -113,24 +127,50 @@ def _snippet(definition: ServiceDefinition, origin: Origin, text: str | None, la
     return ConfigSource(origin, definition.conf_d or "", name, layer, False, (text or "").encode())
 
 
+def needed(stores: Mapping[Reference, Store], uses: Iterable[Use], definition: ServiceDefinition) -> tuple[str, ...]:
+    """A sentence for each key that the definition needs and none of the Secrets and ConfigMaps has."""
+    if not definition.needed_keys:
+        return ()
+    keys = {key for use in uses for ref in use.refs if ref in stores for key in stores[ref].data}
+    return tuple(
+        f"{definition.name} needs the key {key}, which no Secret or ConfigMap that it uses has; add it to one that its "
+        "OpenStackDataPlaneService lists."
+        for key in definition.needed_keys
+        if key not in keys
+    )
+
+
+def unheard(definition: ServiceDefinition, resource: ServiceResource | None) -> tuple[LeftOut, ...]:
+    """The snippet of a service CR whose service has no folder for it."""
+    if resource is None or definition.partner is None or definition.conf_d is not None:
+        return ()
+    origin = Origin(resource.meta.ref, SNIPPET_FIELD)
+    sentence = f"{origin}: is left out, since the definition of {definition.name} has no conf_d."
+    return () if is_blank(resource.custom_service_config) else (LeftOut(origin, sentence),)
+
+
 def _required(store: Store, use: Use) -> Files:
     missing = [key for key in use.required_keys if key not in store.data]
     return Files(blocked=tuple(f"{store.ref} has no key {key}; add it, or wait for its operator." for key in missing))
 
 
-def _store_files(store: Store, definition: ServiceDefinition, layer: Layer) -> Files:
+def _store_files(store: Store, definition: ServiceDefinition, use: Use) -> Files:
+    layer = Layer.GENERATED if use.derived else Layer.DEPLOYER
     found = Files(errors=tuple(fault.sentence for fault in store.faults))
-    for key, content in store.data.items():
-        found += _key_file(store, key, content, definition, layer)
+    anew = redefines(store, definition)
+    found += Files(errors=(anew,)) if anew else Files()
+    for key in store.data:
+        if not use.only or key in use.only:
+            found += _key_file(store, key, definition, layer, use.prefix)
     return found
 
 
-def _key_file(store: Store, key: str, content: bytes, definition: ServiceDefinition, layer: Layer) -> Files:
-    origin = Origin(store.ref, f"key {key}")
-    place = definition.place_of(key)
+def _key_file(store: Store, key: str, definition: ServiceDefinition, layer: Layer, prefix: str) -> Files:
+    origin, content = Origin(store.ref, f"key {key}"), store.data[key]
+    place = definition.place_of(prefix + key)
     if place is not None:
-        name = place.file_name or key
-        return Files((ConfigSource(origin, place.directory, name, layer, store.secret, content),))
+        name = place.file_name or prefix + key
+        return Files((ConfigSource(origin, place.directory, name, layer, store.secret, content, place.live),))
     if key == DEFINITION_KEY:
         return Files()
     if not key.endswith(".conf") or definition.conf_d is None:

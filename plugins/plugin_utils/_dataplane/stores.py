@@ -9,10 +9,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
-from .definitions import BUILT_IN, ServiceDefinition
+from .built_in import BUILT_IN
+from .definitions import ServiceDefinition
 from .fields import Fields
 from .model import Reference, Resources, Snapshot, Store
 from .parse import DEFAULT_NAMESPACE, parse_resources
+from .partners import definition_sources, partners
 from .references import references
 
 KINDS = ("Secret", "ConfigMap")
@@ -36,7 +38,10 @@ def snapshot_of(
             yield body
 
     resources = parse_resources(kept(), namespace=namespace)
-    return snapshot(resources, references(resources, definitions), stores, images, namespace=namespace)
+    held = stores_of(stores, definition_sources(resources, definitions), namespace=namespace)
+    theirs = partners(resources, held, definitions)
+    named = references(resources, definitions, theirs)
+    return snapshot(resources, named, stores, images, namespace=namespace, definitions=theirs)
 
 
 def snapshot(
@@ -46,14 +51,26 @@ def snapshot(
     images: Mapping[str, str] | None = None,
     *,
     namespace: str = DEFAULT_NAMESPACE,
+    definitions: tuple[ServiceDefinition, ...] = (),
 ) -> Snapshot:
-    """A snapshot out of parsed resources and, of the objects, the Secrets and ConfigMaps that are wanted for them."""
+    """A snapshot out of parsed resources and, of the objects, the Secrets and ConfigMaps that are wanted for them.
+
+    `definitions` are the partners'.
+    """
+    stores = stores_of(objects, wanted, namespace=namespace)
+    return Snapshot(resources, stores, dict(sorted((images or {}).items())), definitions)
+
+
+def stores_of(
+    objects: Iterable[Mapping[str, Any]], wanted: Set[Reference], *, namespace: str = DEFAULT_NAMESPACE
+) -> dict[Reference, Store]:
+    """Of the objects, the Secrets and ConfigMaps that are wanted, in the order of their names."""
     stores: dict[Reference, Store] = {}
     for body in objects:
         ref = store_reference(body, namespace)
         if ref is not None and ref in wanted:
             stores[ref] = _store(Fields(body, ref))
-    return Snapshot(resources, dict(sorted(stores.items())), dict(sorted((images or {}).items())))
+    return dict(sorted(stores.items()))
 
 
 def store_reference(body: Mapping[str, Any], namespace: str = DEFAULT_NAMESPACE) -> Reference | None:

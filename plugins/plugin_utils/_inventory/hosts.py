@@ -11,8 +11,8 @@ from typing import Any
 from ansible.inventory.group import to_safe_group_name
 from ansible.template import trust_as_template
 
-from .._dataplane.model import Value
 from .._dataplane.planned import NodePlan, Plan
+from .._dataplane.values import Value
 
 READY, BLOCKED = "ready", "blocked"
 

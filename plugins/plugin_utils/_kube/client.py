@@ -16,10 +16,22 @@ from http import HTTPStatus
 from typing import Any, Protocol, TypeVar
 
 from .connection import Response
-from .errors import ExpiredError, KindNotServedError, NotFoundError, Request, UnreachableError, from_response
+from .errors import (
+    UNDECLARED,
+    ExpiredError,
+    KindNotServedError,
+    NotFoundError,
+    Request,
+    UnreachableError,
+    from_response,
+)
 
 FIELD_MANAGER = "edpm.services"
+APPLY = "application/apply-patch+yaml"
+MERGE = "application/merge-patch+json"
+JSON = "application/json"
 PAGE = 500
+_METHODS = {"get": "GET", "list": "GET", "create": "POST", "patch": "PATCH", "delete": "DELETE"}
 RELISTS = 3
 
 Object = Mapping[str, Any]
@@ -114,45 +126,94 @@ class Client:
         except NotFoundError:
             return None
 
-    def get_all(self, resource: Resource, namespace: str | None = None, labels: str | None = None) -> list[Object]:
-        """All objects, page by page."""
-        return self.map_all(lambda one: one, resource, namespace, labels)
+    def get_all(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        labels: str | None = None,
+        *,
+        fields: str | None = None,
+    ) -> list[Object]:
+        """All objects, page by page; those alone that the selectors of labels and fields choose."""
+        return self.map_all(lambda one: one, resource, namespace, labels, fields=fields)
 
     def map_all(
-        self, made: Callable[[Object], T], resource: Resource, namespace: str | None = None, labels: str | None = None
+        self,
+        made: Callable[[Object], T],
+        resource: Resource,
+        namespace: str | None = None,
+        labels: str | None = None,
+        *,
+        fields: str | None = None,
     ) -> list[T]:
         """What is made of every object, so that no more than two pages of them are held at a time.
 
         A read that the server has forgotten meanwhile starts over: `made` must have no effect but what it returns.
         """
+        query = {"limit": str(PAGE)}
+        query |= {name: text for name, text in (("labelSelector", labels), ("fieldSelector", fields)) if text}
         for _attempt in range(RELISTS):
             try:
-                return self._pages(made, resource, namespace, labels)
+                return self._pages(made, resource, namespace, query)
             except ExpiredError as error:
                 expired = error
         raise expired
 
-    def apply(self, resource: Resource, body: Object, *, force: bool) -> Object:
-        """Server-side apply. Without `force` a field that another manager holds is a ConflictError."""
-        metadata = body["metadata"]
-        query = {"fieldManager": FIELD_MANAGER, "force": str(force).lower(), "fieldValidation": "Strict"}
-        return self._send("patch", resource, metadata["name"], metadata.get("namespace"), query=query, body=body)
+    def apply(
+        self, resource: Resource, body: Object, *, force: bool, manager: str = FIELD_MANAGER, subresource: str = ""
+    ) -> Object:
+        """Server-side apply. Without `force` a field that another manager holds is a ConflictError.
 
-    def delete(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
-        return self._send("delete", resource, name, namespace)
+        Where the body has a `metadata.uid`, an object that was made anew or is gone meanwhile is a ConflictError too.
+        """
+        metadata = body["metadata"]
+        query = {"fieldManager": manager, "force": str(force).lower(), "fieldValidation": "Strict"}
+        place = (metadata["name"], metadata.get("namespace"))
+        return self._send("patch", resource, *place, query=query, body=body, subresource=subresource)
+
+    def merge(self, resource: Resource, body: Object) -> Object:
+        """A merge patch that names the `metadata.resourceVersion` it is meant for: another one is a ConflictError."""
+        metadata = body["metadata"]
+        query = {"fieldManager": FIELD_MANAGER}
+        place = (metadata["name"], metadata.get("namespace"))
+        return self._send("patch", resource, *place, query=query, body=body, content_type=MERGE)
+
+    def create(self, resource: Resource, body: Object) -> Object:
+        """A new object; one of that name that is there already is a ConflictError."""
+        metadata = body["metadata"]
+        query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"}
+        place = (metadata["name"], metadata.get("namespace"))
+        return self._send("create", resource, *place, query=query, body=body, content_type=JSON)
+
+    def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        uid: str | None = None,
+        *,
+        propagation: str | None = None,
+    ) -> Object:
+        """With `uid`, another object of that name is a ConflictError.
+
+        `propagation` says what becomes of what the object owns: by itself a Job leaves its pods behind.
+        """
+        asked: dict[str, Any] = {"preconditions": {"uid": uid}} if uid else {}
+        asked |= {"propagationPolicy": propagation} if propagation else {}
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", **asked} if asked else None
+        return self._send("delete", resource, name, namespace, body=options, content_type=JSON)
 
     def _pages(
-        self, made: Callable[[Object], T], resource: Resource, namespace: str | None, labels: str | None
+        self, made: Callable[[Object], T], resource: Resource, namespace: str | None, query: Mapping[str, str]
     ) -> list[T]:
         """A page is worked on while the server makes the next one."""
         found: list[T] = []
-        query = {"limit": str(PAGE)} | ({"labelSelector": labels} if labels else {})
         # The server leaves these two out of a list's items.
         named = {"apiVersion": resource.api_version, "kind": resource.kind}
         page = self._send("list", resource, None, namespace, query=query)
         with ThreadPoolExecutor(1, thread_name_prefix="edpm-kube-ahead") as ahead:
             while following := page.get("metadata", {}).get("continue"):
-                rest = query | {"continue": following}
+                rest = {**query, "continue": following}
                 coming = ahead.submit(self._send, "list", resource, None, namespace, query=rest)
                 found += [made(named | item) for item in page.get("items") or ()]
                 page = coming.result()
@@ -180,20 +241,31 @@ class Client:
         *,
         query: Mapping[str, str] | None = None,
         body: Object | None = None,
+        content_type: str = APPLY,
+        subresource: str = "",
     ) -> Object:
-        method = {"get": "GET", "list": "GET", "patch": "PATCH", "delete": "DELETE"}[verb]
+        method = _METHODS[verb]
         wanted = dict(query or {})
         if self.dry_run and method != "GET":
             wanted["dryRun"] = "All"
         shown = "/".join(part for part in (namespace, name) if part) or "objects"
-        subject = Request(self.server, verb, resource.title, f"{resource.kind} {shown}")
-        return self._ask(method, resource.path(name, namespace), wanted, subject, body)
+        below = f"/{subresource}" if subresource else ""
+        subject = Request(self.server, verb, f"{resource.title}{below}", f"{resource.kind} {shown}")
+        path = resource.path(name if verb != "create" else None, namespace) + below
+        return self._ask(method, path, wanted, subject, body=body, content_type=content_type)
 
     def _ask(
-        self, method: str, path: str, query: Mapping[str, str], subject: Request, body: Object | None = None
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        subject: Request,
+        *,
+        body: Object | None = None,
+        content_type: str = APPLY,
     ) -> Object:
         sent = None if body is None else json.dumps(body).encode()
-        response = self._patiently(method, path, query, sent)
+        response = self._patiently(method, path, query, sent, content_type)
         if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
             raise from_response(response.status, response.body, subject)
         try:
@@ -206,27 +278,30 @@ class Client:
             )
         return answer
 
-    def _patiently(self, method: str, path: str, query: Mapping[str, str], body: bytes | None) -> Response:
-        """Every request here may be sent twice: reads, deletes and server-side apply all are idempotent."""
+    def _patiently(
+        self, method: str, path: str, query: Mapping[str, str], body: bytes | None, content_type: str
+    ) -> Response:
+        """Every request here may be sent twice: reads, deletes, server-side apply and what names a version all are."""
         for attempt in range(self._retry.attempts):
             last = attempt + 1 == self._retry.attempts
             try:
-                response = self._transport.request(
-                    method, path, query, body=body, content_type="application/apply-patch+yaml"
-                )
+                response = self._transport.request(method, path, query, body=body, content_type=content_type)
             except UnreachableError as error:
                 if last or not error.transient:
                     raise
                 self._retry.sleep(self._retry.pause(attempt, None))
                 continue
-            if last or not _is_busy(response.status):
+            if last or not _is_busy(response):
                 break
             self._retry.sleep(self._retry.pause(attempt, response.headers.get("Retry-After")))
         return response
 
 
-def _is_busy(status: int) -> bool:
-    return status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+def _is_busy(response: Response) -> bool:
+    """Whether to ask again may help. A field that the CRD lacks is a 500 too, and stays one."""
+    if response.status == HTTPStatus.INTERNAL_SERVER_ERROR and UNDECLARED in response.body:
+        return False
+    return response.status == HTTPStatus.TOO_MANY_REQUESTS or response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def _root(api_version: str) -> str:

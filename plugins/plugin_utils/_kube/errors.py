@@ -15,6 +15,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
 
+#: What the API server says, with the status of a failure of its own, to a field that the CRD lacks.
+UNDECLARED = b"field not declared in schema"
+
 
 class KubernetesError(Exception):
     """Base of all of them; its text can be shown as it is."""
@@ -91,11 +94,14 @@ def from_response(status: int, body: bytes, request: Request) -> KubernetesError
     said = _said(body) or f"HTTP status {status}"
     account = _account(said) if status == HTTPStatus.FORBIDDEN else None
     if account is not None:
+        denied = re.search(r'User "[^"]*" cannot (\w+) resource', said)
         return NotAllowedError(
-            f"{account} may not {request.verb} {request.resource} on {request.server} ({request.subject}); "
+            f"{account} may not {denied[1] if denied else request.verb} {request.resource} "
+            f"on {request.server} ({request.subject}); "
             "give the account that right or use another account."
         )
-    kind, text = _FAULTS.get(status, _FAILED if status >= HTTPStatus.INTERNAL_SERVER_ERROR else _REFUSED)
+    failed = status >= HTTPStatus.INTERNAL_SERVER_ERROR and UNDECLARED not in body
+    kind, text = _FAULTS.get(status, _FAILED if failed else _REFUSED)
     return kind(text.format(said=said, **asdict(request)))
 
 

@@ -6,15 +6,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from .._dataplane.definitions import BUILT_IN
+from .._dataplane.built_in import BUILT_IN
 from .._dataplane.model import Reference, Snapshot
 from .._dataplane.parse import ParsedObject, parse_object, resources_of
+from .._dataplane.partners import definition_sources, partners
 from .._dataplane.references import references
-from .._dataplane.stores import snapshot
+from .._dataplane.stores import snapshot, stores_of
 from .client import Client, Object, Resource
 from .connection import Connection, Settings
 from .errors import KindNotServedError, NotAllowedError
@@ -55,22 +56,44 @@ def read_cluster(settings: Settings, namespaces: Sequence[str], images: Mapping[
 
 def read_snapshot(client: Client, namespaces: Sequence[str], images: Mapping[str, str]) -> Snapshot:
     """The number of requests follows from kinds, namespaces, pages and named Secrets, not from the hosts."""
-    wanted = [(kind, namespace) for kind in _served(client) for namespace in namespaces or (None,)]
-    listed = _at_once(lambda one: _list(client, *one), wanted)
-    resources = resources_of(one for objects in listed for one in objects)
-    named = references(resources)
-    stores = _at_once(lambda ref: _get(client, ref), sorted(named))
-    return snapshot(resources, named, [body for body in stores if body is not None], images)
+    objects = _listed(client, _data_plane_kinds(client), namespaces)
+    resources = resources_of(objects)
+    held = _stored(client, definition_sources(resources))
+    theirs = partners(resources, stores_of(held.values(), held.keys()))
+    if more := _served(client, {(one.api_version, one.kind) for one in theirs if one.kind}):
+        resources = resources_of([*objects, *_listed(client, list(more.values()), namespaces)])
+    named = references(resources, partners=theirs)
+    held |= _stored(client, named - held.keys())
+    return snapshot(resources, named, held.values(), images, definitions=theirs)
 
 
-def _served(client: Client) -> list[Resource]:
+def _listed(client: Client, kinds: Sequence[Resource], namespaces: Sequence[str]) -> list[ParsedObject]:
+    """All objects of these kinds."""
+    wanted = [(kind, namespace) for kind in kinds for namespace in namespaces or (None,)]
+    found = _at_once(lambda one: _list(client, *one), wanted)
+    return [one for objects in found for one in objects]
+
+
+def _stored(client: Client, named: Set[Reference]) -> dict[Reference, Object]:
+    """Those of the Secrets and ConfigMaps that exist."""
+    refs = sorted(named)
+    found = _at_once(lambda ref: _get(client, ref), refs)
+    return {ref: body for ref, body in zip(refs, found, strict=True) if body is not None}
+
+
+def _served(client: Client, kinds: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Resource]:
     """The kinds that the cluster knows; one whose CRD is not installed has no objects."""
     found: dict[tuple[str, str], Resource] = {}
-    for api_version, kind in (*NODE_KINDS, *OTHER_KINDS):
+    for api_version, kind in sorted(kinds):
         try:
             found[api_version, kind] = client.resource(api_version, kind)
         except KindNotServedError:
             continue
+    return found
+
+
+def _data_plane_kinds(client: Client) -> list[Resource]:
+    found = _served(client, (*NODE_KINDS, *OTHER_KINDS))
     if found.keys().isdisjoint(NODE_KINDS):
         raise KindNotServedError(
             f"{client.server} serves no kind of a data plane, neither OpenStackDataPlaneNode nor any other; check that "
@@ -83,6 +106,11 @@ def _list(client: Client, kind: Resource, namespace: str | None) -> list[ParsedO
     try:
         return client.map_all(parse_object, kind, namespace)
     except NotAllowedError as error:
+        if (kind.api_version, kind.kind) not in (*NODE_KINDS, *OTHER_KINDS):
+            raise NotAllowedError(
+                f"{str(error).rstrip('.')}; what helps is a ClusterRole that may get and list {kind.title}, bound to "
+                "the account as edpm-services-reader is: the kind comes from a partner's definition."
+            ) from error
         where = (
             f"a RoleBinding to the ClusterRole {READER} in namespace {namespace}"
             if namespace is not None

@@ -86,6 +86,11 @@ def taken() -> Snapshot | None:
     return _run.snapshot
 
 
+def source() -> Source | None:
+    """Where the snapshot of this run comes from."""
+    return _run.source
+
+
 def plan() -> Plan:
     """The plan of the snapshot that was taken; where there is none, the sentence that says why."""
     if _run.plan is None or _run.failures:

@@ -73,6 +73,9 @@ def entries(service: PlannedService, *, show_secrets: bool) -> dict[str, Entry]:
     for file in files:
         shown = masked.get(file.path, file.content)
         made[str(generation / file.path)] = Entry(file.content if show_secrets else shown, shown, file.mode)
+    for live in parcelled.live:
+        shown = masked.get(live.path, live.content)
+        made[live.path] = Entry(live.content if show_secrets else shown, shown, live.mode)
     for one in record.placed:
         source = made[str(generation / one.source)]
         made[one.path] = Entry(source.content, source.shown, PLACED_MODE)
@@ -82,7 +85,10 @@ def entries(service: PlannedService, *, show_secrets: bool) -> dict[str, Entry]:
 
 
 def _masked(made: Bundle) -> dict[str, bytes]:
-    return {place(file, made.conf_d): masked_file(file.source) for file in made.files}
+    """What may be shown of each file, by its place in the generation or its path on the node."""
+    shown = {place(file, made.conf_d): masked_file(file.source) for file in made.files}
+    shown.update({file.path: masked_file(file.source) for file in made.files})
+    return {**shown, **{one.path: masked_file(one.file.source) for one in made.live}}
 
 
 def _against(service: PlannedService) -> str:
@@ -91,7 +97,7 @@ def _against(service: PlannedService) -> str:
         return " ".join(service.reasons)
     if service.bundle.running is None:
         return "nothing here says how to run it."
-    if service.bundle.image is None:
+    if service.bundle.image is None and not service.bundle.running.on_node:
         return "no image is named for it."
     if not _FOLDER_NAME.fullmatch(service.node.name):
         return "the node's name cannot be the name of a folder."

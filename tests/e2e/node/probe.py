@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -27,14 +28,16 @@ from ansible_collections.edpm.services.plugins.module_utils._node.bundle import 
 from ansible_collections.edpm.services.plugins.module_utils._node.travel import written
 from edpm_lab.nodes import Nodes
 
-#: Says what it found, dies when told to, and ends at once when it is stopped.
+#: Says what it found, dies when told to, tells when it reads again, and ends at once when it is stopped.
 PROGRAM = b"""trap 'exit 0' TERM
+trap 'echo "probe reads again"' HUP
 echo "probe started"
 cat /etc/probe/*.conf
 grep -q "^die" /etc/probe/*.conf && exit 3
 sleep infinity &
-wait
+while :; do wait $!; done
 """
+RELOAD = ("sh", "-c", "kill -HUP 1")
 UNIT = """[Container]
 Image={image}
 ContainerName={container}
@@ -98,7 +101,7 @@ class Caller:
         process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env)
 
         def end() -> dict[str, Any]:
-            shown = process.communicate(timeout=120)[0]
+            shown = process.communicate(timeout=400)[0]
             found = re.search(rf"^{self.node} \| (\w+)!? => (?=\{{)", shown, re.MULTILINE)
             answer: dict[str, Any] = json.JSONDecoder().raw_decode(shown[found.end() :])[0] if found else {}
             return {"failed": bool(found and found.group(1) == "FAILED"), **answer, "shown": shown}
@@ -108,11 +111,33 @@ class Caller:
     def deploy(self, made: Bundle, *flags: str, **options: Any) -> dict[str, Any]:
         return self.begin("service", {"bundle": written(made), **options}, *flags)()
 
-    def facts(self, name: str = "probe") -> dict[str, Any]:
-        answer = self.begin("service_facts", {"health_checks": True})()
+    def go_back(self, *flags: str, **options: Any) -> dict[str, Any]:
+        return self.begin("service", {"state": "previous", "service": "probe", **options}, *flags)()
+
+    def remove(self, *flags: str, **options: Any) -> dict[str, Any]:
+        return self.begin("service", {"state": "absent", "service": "probe", **options}, *flags)()
+
+    def look(self, **options: Any) -> dict[str, Any]:
+        answer = self.begin("service_facts", {"health_checks": True, **options})()
         assert "services" in answer, answer["shown"]
-        found: dict[str, Any] = answer["services"][name]
+        return answer
+
+    def facts(self, name: str = "probe") -> dict[str, Any]:
+        found: dict[str, Any] = self.look()["services"][name]
         return found
+
+    def logged(self, line: str) -> int:
+        """How often the service has logged a line so far."""
+        return int(self.sh(f"journalctl -u edpm_probe.service -o cat --no-pager | grep -c '^{line}$' || true"))
+
+    def reaches(self, port: int) -> bool:
+        """Whether the node's port answers from outside."""
+        address = next(node.address for node in self.nodes.list() if node.name == self.node)
+        try:
+            socket.create_connection((address, port), timeout=2).close()
+        except OSError:
+            return False
+        return True
 
     def runs(self, digest: str) -> bool:
         """Whether a generation is the live one and its unit is up, asked without Ansible."""
@@ -127,7 +152,7 @@ class Caller:
 
     def starts(self) -> int:
         """How often the service has been started so far."""
-        return int(self.sh("journalctl -u edpm_probe.service -o cat --no-pager | grep -c '^probe started' || true"))
+        return self.logged("probe started")
 
     def tree(self) -> str:
         """All of the service's files with modes, owners, times and digests."""
@@ -141,4 +166,5 @@ class Caller:
         self.sh(f"kill -9 $(cat {LOCK})")
 
     def until(self, script: str) -> None:
-        self.sh(f"for _ in $(seq 200); do {script} && exit; sleep 0.1; done; exit 1")
+        loop = f"for _ in $(seq 1000); do {script} && exit; sleep 0.1; done; exit 1"
+        self.nodes.ssh(self.node, "bash", "-c", loop, timeout=300)

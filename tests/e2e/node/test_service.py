@@ -143,7 +143,7 @@ def test_a_run_killed_while_it_validates_or_waits_is_finished_by_the_next(
 
 
 def test_of_two_runs_at_once_one_waits_or_is_refused(caller: Caller, image: str) -> None:
-    slow = bundle(image, FIRST, settle=4)
+    slow = bundle(image, FIRST, settle=15)
     run = caller.begin("service", {"bundle": written(slow)})
     caller.until(f"test -e {HOME}/intent.json")
     waits = caller.begin("service", {"bundle": written(slow)})

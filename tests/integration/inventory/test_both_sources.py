@@ -28,9 +28,17 @@ texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_siz
 snippets = st.one_of(st.just("[DEFAULT]\ndebug = True\n"), st.just("[a]\r\nb = {{ c }}"), texts)
 scalars = st.one_of(texts, st.integers(-(2**31), 2**31), st.booleans())
 variables = st.dictionaries(
-    st.sampled_from(["rack", "edpm_nova_host", "ansible_user", "deep"]),
+    st.sampled_from(
+        ["rack", "edpm_nova_host", "ansible_user", "deep", "edpm_libvirt_mode", "edpm_image_pull", "edpm_other_x"]
+    ),
     st.one_of(scalars, st.lists(scalars, max_size=2), st.dictionaries(st.sampled_from("ab"), scalars, max_size=2)),
     max_size=3,
+)
+volumes = st.sampled_from(
+    [{"hostPath": {"path": "/srv"}}, {"secret": {"secretName": "more"}}, {"nfs": {"server": "192.0.2.1", "path": "/"}}]
+)
+mounts = volumes.map(
+    lambda volume: {"volumes": [{"name": "v", **volume}], "mounts": [{"name": "v", "mountPath": "/mnt/v"}]}
 )
 sections = st.fixed_dictionaries(
     {},
@@ -39,6 +47,7 @@ sections = st.fixed_dictionaries(
         "ansiblePort": st.integers(1, 65535),
         "ansibleVars": st.one_of(variables, variables.map(yaml.safe_dump)),
         "ansibleSSHPrivateKeySecret": st.just("ssh-key"),
+        "extraMounts": st.lists(mounts, max_size=2),
         "networks": st.lists(st.just({"name": "internalapi", "fixedIP": "192.0.2.9"}), max_size=1),
     },
 )
@@ -51,8 +60,19 @@ annotated = st.fixed_dictionaries(
         "cinder.openstack.org/volume": st.just("true"),
         "edpm.openstack.org/profile-nova_compute": st.sampled_from(["defaults", "missing"]),
         "edpm.openstack.org/deploy-libvirt": st.just("false"),
+        "edpm.openstack.org/registry-secret": st.sampled_from(["registry", "missing"]),
+        "other.example.com/other": st.just("true"),
     },
 )
+OTHER = {"version": 1, "user": "other", "command": "other", "conf_d": "/etc/other"}
+definitions = st.sampled_from(
+    [
+        OTHER,
+        {**OTHER, "asked_by": ["other.example.com/other"], "required_keys": ["x"]},
+        {**OTHER, "comand": "x"},
+        "text",
+    ]
+).map(yaml.safe_dump)
 keys = st.sampled_from(["01-nova.conf", "05-nova-metadata.conf", "nova-blank.conf", "ceph.conf", "provider1.yaml", "x"])
 contents = st.dictionaries(keys, st.one_of(snippets.map(str.encode), st.binary(max_size=12)), max_size=4)
 
@@ -130,6 +150,9 @@ def worlds(draw: st.DrawFn) -> list[Body]:
         secret("ssh-key", {"ssh-privatekey": b"no key"}),
         config_map("extra", draw(contents)),
         thing(DATAPLANE, "OpenStackDataPlaneService", "nova", spec={"dataSources": sources}),
+        thing(DATAPLANE, "OpenStackDataPlaneService", "other", spec={"configMaps": ["other", "extra"]}),
+        thing("v1", "ConfigMap", "other", data={"edpm-service.yaml": draw(definitions), "10-other.conf": "[a]\n"}),
+        secret("registry", draw(st.sampled_from([{"auth.json": b'{"auths": {}}'}, {"ca.crt": b"x"}, {}]))),
         thing("edpm.openstack.org/v1beta1", "ServiceProfile", "defaults", spec={
             "service": "nova_compute", "customServiceConfig": draw(snippets),
         }),

@@ -80,7 +80,12 @@ def test_every_byte_and_its_origin_are_kept_and_every_file_is_for_its_owner_alon
 
 def test_a_service_without_conf_d_has_its_other_files() -> None:
     made = bundle(ServicePlan("libvirt", sources=(KEYRING,)))
-    assert paths(made) == ["/etc/ceph/ceph.client.keyring", "/etc/libvirt/hooks/qemu", "/etc/libvirt/libvirtd.conf"]
+    assert paths(made) == [
+        "/etc/ceph/ceph.client.keyring",
+        "/etc/libvirt/hooks/qemu",
+        "/etc/libvirt/libvirtd.conf",
+        "/etc/ssh/ssh_config.d/20-edpm-migration.conf",
+    ]
     assert made.conf_d_files == ()
     assert made.main_file is None
     assert explanation(made).options == ()

@@ -10,13 +10,19 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.edpm.services.plugins.plugin_utils._bundle.in_image import connected, program, validate
+from ansible_collections.edpm.services.plugins.plugin_utils._bundle.in_image import (
+    ceph_secret,
+    connected,
+    guests,
+    program,
+    validate,
+)
 from oslo_config import cfg
 
 ROW = "   0: 0100007F:1F90 0100007F:9C40 {state} 00000000:00000000 00:00000000 00000000  1000        0 {inode} 1 0\n"
 
 
-@pytest.mark.parametrize("name", ["connected", "validate"])
+@pytest.mark.parametrize("name", ["ceph_secret", "connected", "guests", "validate"])
 def test_a_program_is_words_for_any_python(name: str) -> None:
     python, flag, text, *words = program(name, "a", "b")
     assert (python, flag, words) == ("python3", "-c", ["a", "b"])
@@ -147,3 +153,93 @@ def test_the_programs_run_as_they_are_sent(tmp_path: Path) -> None:
     words = [sys.executable, *program("connected", "no-such-program")[1:]]
     run = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout) == (1, "no-such-program does not run\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["qemu", "-name", "guest=instance-00000001,debug-threads=on", "-uuid", "u"], "guest instance-00000001 (u)\n"),
+        (["qemu", "-name", "debug-threads=on,guest=a,,b"], "guest a,b ()\n"),
+        (["qemu", "-name"], ""),
+        (["sh", "-c", "guest=x"], ""),
+    ],
+)
+def test_guests_are_told_by_their_processes(
+    proc: Proc, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    proc.runs(7, "\0".join(words) + "\0")
+    (proc.root / "8").mkdir()
+    assert guests.main(proc.root) == 0
+    assert capsys.readouterr().out == told
+
+
+KEYRING = '[client.openstack]\n\tkey = c2VjcmV0\n\tcaps mon = "profile rbd"\n'
+UUID = "5a1b0e9e-0a3c-4e1f-9f35-1f0d9f3b9f53"
+
+
+@pytest.fixture
+def generation(tmp_path: Path) -> Path:
+    for folder in ("conf.d", "files/etc/ceph", "files/etc/nova"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "files/etc/nova/nova.conf").write_text("[libvirt]\nrbd_user = cinder\n")
+    (tmp_path / "conf.d/03.conf").write_text(f"[libvirt]\nrbd_user = openstack\nrbd_secret_uuid = {UUID}\n")
+    (tmp_path / "files/etc/ceph/ceph.client.openstack.keyring").write_text(KEYRING)
+    return tmp_path
+
+
+class Libvirt:
+    """A libvirt that answers the second time it is asked."""
+
+    class libvirtError(Exception):  # noqa: N801 (its name in libvirt)
+        pass
+
+    def __init__(self, *known: str) -> None:
+        self.values: dict[str, bytes] = dict.fromkeys(known, b"old")
+        self.defined: list[str] = []
+        self.asked = 0
+
+    def open(self, uri: str) -> Libvirt:
+        self.asked += 1
+        if self.asked == 1:
+            raise Libvirt.libvirtError(f"{uri} does not answer")
+        return self
+
+    def listAllSecrets(self) -> list[SimpleNamespace]:  # noqa: N802 (its name in libvirt)
+        return [self._secret(uuid) for uuid in self.values]
+
+    def secretDefineXML(self, xml: str) -> SimpleNamespace:  # noqa: N802 (its name in libvirt)
+        self.defined.append(xml)
+        return self._secret(UUID)
+
+    def _secret(self, uuid: str) -> SimpleNamespace:
+        def keep(value: bytes) -> None:
+            self.values[uuid] = value
+
+        return SimpleNamespace(UUIDString=lambda: uuid, setValue=keep)
+
+
+@pytest.mark.parametrize("known", [(), (UUID,)])
+def test_the_secret_of_the_configured_ceph_user_gets_the_key_of_its_keyring(
+    generation: Path, monkeypatch: pytest.MonkeyPatch, known: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    libvirt = Libvirt(*known)
+    monkeypatch.setitem(sys.modules, "libvirt", libvirt)
+    monkeypatch.setattr(ceph_secret, "_PAUSE", 0)
+    assert ceph_secret.main(generation) == 0
+    assert libvirt.values == {UUID: b"secret"}
+    assert len(libvirt.defined) == 1 - len(known)
+    assert all("private='yes'" in xml and "client.openstack" in xml for xml in libvirt.defined)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_ceph_user_without_a_keyring_is_named(generation: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (generation / "files/etc/ceph/ceph.client.openstack.keyring").write_text("[client.other]\nkey = c2VjcmV0\n")
+    assert ceph_secret.main(generation) == 1
+    assert capsys.readouterr().out == (
+        "no keyring in /etc/ceph has the key of client.openstack, which [libvirt] rbd_user names\n"
+    )
+
+
+def test_a_configuration_without_ceph_asks_for_no_secret(generation: Path) -> None:
+    (generation / "conf.d/03.conf").write_text("[libvirt]\nvirt_type = kvm\n")
+    assert ceph_secret.main(generation) == 0

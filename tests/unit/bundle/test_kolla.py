@@ -35,7 +35,11 @@ def test_every_file_is_copied_to_its_place_for_the_user_that_runs_the_service() 
 
 def test_a_program_among_the_files_can_be_run() -> None:
     modes = {one["dest"]: one["perm"] for one in json.loads(made("libvirt").kolla)["config_files"]}
-    assert modes == {"/etc/libvirt/hooks/qemu": "0700", "/etc/libvirt/libvirtd.conf": "0600"}
+    assert modes == {
+        "/etc/libvirt/hooks/qemu": "0700",
+        "/etc/libvirt/libvirtd.conf": "0600",
+        "/etc/ssh/ssh_config.d/20-edpm-migration.conf": "0644",
+    }
 
 
 @pytest.mark.parametrize("service", RUNNING)

@@ -29,8 +29,8 @@ User=someone
 Network=host
 Environment=KOLLA_CONFIG_STRATEGY=COPY_ALWAYS
 Environment="NAME=two words"
-Volume=/var/lib/openstack/small@fast/current/kolla.json:/var/lib/kolla/config_files/config.json:ro,z
-Volume=/var/lib/openstack/small@fast/current:/var/lib/openstack/config:ro,z
+Volume=@GENERATION@/kolla.json:/var/lib/kolla/config_files/config.json:ro,z
+Volume=@GENERATION@:/var/lib/openstack/config:ro,z
 Volume=/var/log/containers/small@fast:/var/log/kolla/small:z
 AddCapability=NET_ADMIN
 Volume=/var/lib/small-fast:/var/lib/small:shared,z
@@ -76,14 +76,13 @@ def test_every_word_of_a_definition_has_its_line() -> None:
 
 
 @pytest.mark.parametrize("service", RUNNING)
-def test_a_unit_reads_its_generation_through_current_and_never_pulls(service: str) -> None:
+def test_a_unit_names_its_own_generation_and_never_pulls(service: str) -> None:
+    """So the unit's file is the one thing that changes when another generation becomes the live one."""
     text = made(service).units[f"edpm_{service}.container"]
     volumes = [value.split(":")[:2] for value in values(text, "Volume")]
-    assert [f"/var/lib/openstack/{service}/current", "/var/lib/openstack/config"] in volumes
-    assert [
-        f"/var/lib/openstack/{service}/current/kolla.json",
-        "/var/lib/kolla/config_files/config.json",
-    ] in volumes
+    assert ["@GENERATION@", "/var/lib/openstack/config"] in volumes
+    assert ["@GENERATION@/kolla.json", "/var/lib/kolla/config_files/config.json"] in volumes
+    assert "/current" not in text
     assert "--pull=never" in values(text, "PodmanArgs")
 
 
@@ -97,7 +96,12 @@ def test_only_keys_are_used_that_the_oldest_podman_knows(service: str) -> None:
 @pytest.mark.parametrize("service", RUNNING)
 def test_selinux_relabels_only_what_is_ours_and_only_for_a_confined_container(service: str) -> None:
     running, text = RUNNING[service], made(service).units[f"edpm_{service}.container"]
-    ours = ("/var/lib/openstack/", "/var/log/containers/", *(one.source for one in running.mounts if one.own))
+    ours = (
+        "@GENERATION@",
+        "/var/lib/openstack/",
+        "/var/log/containers/",
+        *(one.source for one in running.mounts if one.own),
+    )
     for volume in values(text, "Volume"):
         source, _target, *options = volume.split(":")
         labelled = "z" in ",".join(options).split(",")

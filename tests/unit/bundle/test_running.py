@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.edpm.services.plugins.module_utils._node.travel import read, written
-from ansible_collections.edpm.services.plugins.plugin_utils._bundle.built_in import QEMU_HOOK, RUNNING
+from ansible_collections.edpm.services.plugins.plugin_utils._bundle.built_in import RUNNING
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.bundle import bundle
+from ansible_collections.edpm.services.plugins.plugin_utils._bundle.libvirt import QEMU_HOOK
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.parcel import parcel
-from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.definitions import BUILT_IN
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.built_in import BUILT_IN
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned import Identity, Layer, ServicePlan
 
 from .definitions import made, planned, source
@@ -27,6 +28,35 @@ def test_only_nova_compute_and_libvirt_are_privileged() -> None:
     units = {name: [text for text in made(name).units.values() if "--privileged" in text] for name in RUNNING}
     assert {name for name, found in units.items() if found} == privileged
     assert all("--pid=host" not in one.podman_options for name, one in RUNNING.items() if name not in privileged)
+
+
+def test_what_a_container_may_is_listed_here_and_nowhere_else() -> None:
+    """A service that needs more than this needs a reason, and this list shows it."""
+    names = ("AddCapability", "SecurityLabelDisable")
+    found = {}
+    for service in RUNNING:
+        lines = made(service).units[f"edpm_{service}.container"].splitlines()
+        options = [line.partition("=")[2].strip('"') for line in lines if line.startswith("PodmanArgs=")]
+        rights = [line.partition("=")[2] for line in lines if line.startswith(names[0])]
+        kept = [one for one in options if not one.startswith(("--pull", "--stop-timeout"))]
+        found[service] = (sorted(rights), sorted(kept), any(line.startswith(names[1]) for line in lines))
+    guests = ["--cgroupns=host", "--cgroups=no-conmon", "--pid=host", "--privileged"]
+    mounts = "--security-opt=apparmor=unconfined"
+    assert found == {
+        "libvirt": ([], guests, False),
+        "nova_compute": ([], guests, False),
+        "ovn_metadata_agent": (
+            ["DAC_READ_SEARCH", "NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_PTRACE"],
+            [mounts, "--security-opt=unmask=/proc/sys"],
+            True,
+        ),
+        "neutron_sriov_agent": (["DAC_READ_SEARCH", "NET_ADMIN", "SYS_ADMIN"], [], False),
+        "cinder_volume": (
+            ["DAC_READ_SEARCH", "SYS_ADMIN"],
+            ["--device-cgroup-rule=b *:* rwm", "--device-cgroup-rule=c 10:236 rwm", mounts],
+            True,
+        ),
+    }
 
 
 @pytest.mark.parametrize("service", RUNNING)

@@ -291,7 +291,9 @@ def test_conditions_have_the_form_that_kubectl_wait_knows(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(SERVICES))
 def test_the_status_of_a_service_tells_what_is_deployed(kind: str) -> None:
-    assert {"hash", "deployedDigest", "deployedImages", "lastRun"} <= set(field(kind, "status")["properties"])
+    assert {"hash", "deployedDigest", "deployedDigests", "deployedImages", "lastRun"} <= set(
+        field(kind, "status")["properties"]
+    )
 
 
 def test_every_policy_is_bound_once_denies_and_fails_closed() -> None:
@@ -331,22 +333,21 @@ def test_a_reader_sees_every_kind_and_cannot_list_secrets() -> None:
     assert verbs == {("", "secrets"): {"get"}, ("", "configmaps"): {"get"}}
 
 
-def test_a_writer_deletes_nothing_and_touches_no_secret_and_no_kind_of_another_operator() -> None:
+def test_a_writer_touches_no_secret_and_of_other_operators_kinds_only_those_that_are_marked() -> None:
     verbs = allowed("edpm-services-writer")
+    marked = {"openstackdataplanenodes", "openstackdataplaneroles", "openstackdataplanenodesets"}
+    assert {resource for group, resource in verbs if group == "dataplane.openstack.org"} == marked
     for (_, resource), granted in verbs.items():
-        assert granted == ({"get", "patch"} if resource.endswith("/status") else {"create", "patch"}), resource
-    assert {group for group, _ in verbs} == {
-        "",
-        "nova.openstack.org",
-        "neutron.openstack.org",
-        "cinder.openstack.org",
-        "edpm.openstack.org",
-    }
+        if resource in marked:
+            assert granted == {"patch", "mark-cell"}, resource
+        elif resource.endswith("/status"):
+            assert granted == {"get", "patch"}, resource
+        else:
+            assert granted == {"create", "patch", "delete"}, resource
     assert {resource for group, resource in verbs if not group} == {"configmaps"}
-    assert {resource for group, resource in verbs if group == "nova.openstack.org"} == {
-        "novaexternalcomputes",
-        "novaexternalcomputes/status",
-    }
+    plurals = {DEFINITIONS[kind]["spec"]["names"]["plural"] for kind in SERVICES}
+    ours = {resource for group, resource in verbs if group not in ("", "dataplane.openstack.org")}
+    assert ours == plurals | {f"{plural}/status" for plural in plurals} | {"serviceprofiles/status"}
 
 
 @pytest.mark.parametrize(("role", "audience"), [("view", ["view", "edit", "admin"]), ("edit", ["edit", "admin"])])

@@ -11,7 +11,8 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 import yaml
-from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.definitions import BUILT_IN, ServiceDefinition
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.built_in import BUILT_IN
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.definitions import ServiceDefinition
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.plan import resolve
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned import NodePlan, Plan, ServicePlan
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.stores import snapshot_of

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, overload
 
 import pytest
-from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.model import Reference, Store, Value
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.model import Reference, Store
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.plan import resolve
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned import Plan
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.stores import snapshot_of
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.values import Value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.built_in import BUILT_IN
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.definitions import (
-    BUILT_IN,
     Place,
     ServiceDefinition,
     image_variable,
@@ -128,7 +128,7 @@ def test_a_partners_service_is_asked_for_by_the_name_of_its_data_plane_service(
     objects = change(load("base"), "OpenStackDataPlaneRole/compute", {"spec": {"services": ["telemetry-probe"]}})
     source = {"dataSources": [{"configMapRef": {"name": "probe-files"}}]}
     objects.append(_object("dataplane.openstack.org/v1beta1", "OpenStackDataPlaneService", "telemetry-probe", source))
-    files = {"10-probe.conf": "[b]\n", "licence.key": "x", "edpm-service.yaml": "name: telemetry-probe"}
+    files = {"10-probe.conf": "[b]\n", "licence.key": "x"}
     meta = {"name": "probe-files", "namespace": "openstack"}
     objects.append({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": files})
     planned = plan_of(objects, definitions=WITH_PARTNER)

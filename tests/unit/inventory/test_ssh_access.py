@@ -7,8 +7,9 @@ import base64
 from pathlib import Path
 
 import pytest
-from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.model import Reference, Store, Value
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.model import Reference, Store
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned import Connection, NodePlan, Plan, SSHKey
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.values import Value
 from ansible_collections.edpm.services.plugins.plugin_utils._inventory import ssh_access, ssh_agent
 from ansible_collections.edpm.services.plugins.plugin_utils._inventory.ssh_keys import BadKeyError, is_locked, usable
 

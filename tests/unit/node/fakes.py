@@ -6,13 +6,20 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Bundle, File, Health, Image
 from ansible_collections.edpm.services.plugins.module_utils._node.converge import converge
+from ansible_collections.edpm.services.plugins.module_utils._node.facts import facts
+from ansible_collections.edpm.services.plugins.module_utils._node.firewall import Firewall
+from ansible_collections.edpm.services.plugins.module_utils._node.labels import Labels
 from ansible_collections.edpm.services.plugins.module_utils._node.node import Clock, Node
-from ansible_collections.edpm.services.plugins.module_utils._node.outcome import Outcome
+from ansible_collections.edpm.services.plugins.module_utils._node.outcome import Outcome, Removed
+from ansible_collections.edpm.services.plugins.module_utils._node.packages import Packages
 from ansible_collections.edpm.services.plugins.module_utils._node.podman import Podman
+from ansible_collections.edpm.services.plugins.module_utils._node.previous import go_back
 from ansible_collections.edpm.services.plugins.module_utils._node.record import Places
+from ansible_collections.edpm.services.plugins.module_utils._node.removal import remove
 from ansible_collections.edpm.services.plugins.module_utils._node.systemd import Systemd
 
 from .plug import Plug, PluggedDisk
@@ -35,12 +42,39 @@ def node_of(world: World, plug: Plug | None = None) -> Node:
         world.seconds += seconds
 
     clock = Clock(lambda: world.seconds, sleep)
-    podman = Podman(run, disk, world.places.scratch)
-    return Node(world.places, disk, run, Systemd(run, [generator]), podman, FakeAccounts(run), clock)
+    systemd, labels = Systemd(run, [generator]), Labels(run, world.places.kernel)
+    return Node(
+        places=world.places,
+        disk=disk,
+        run=run,
+        systemd=systemd,
+        podman=Podman(run, disk, world.places.scratch),
+        accounts=FakeAccounts(run),
+        packages=Packages(run, world.places.etc),
+        firewall=Firewall(run, disk, systemd, labels, world.places),
+        labels=labels,
+        clock=clock,
+    )
 
 
 def deploy(world: World, bundle: Bundle, *, check: bool = False, plug: Plug | None = None) -> Outcome:
     return converge(node_of(world, plug), bundle, check=check, patience=0)
+
+
+def back(world: World, *, check: bool = False, plug: Plug | None = None) -> Outcome:
+    return go_back(node_of(world, plug), "nova_compute", check=check, patience=0)
+
+
+def away(
+    world: World, *, force: bool = False, purge: bool = False, check: bool = False, plug: Plug | None = None
+) -> Removed:
+    return remove(node_of(world, plug), "nova_compute", force=force, purge=purge, check=check, patience=0)
+
+
+def told(world: World) -> dict[str, Any]:
+    """What service_facts says of the small service."""
+    found: dict[str, Any] = facts(node_of(world), ask=True)["nova_compute"]
+    return found
 
 
 def text(world: World, name: str = "nova_compute", extra: str = "", pinned: bool = True) -> str:

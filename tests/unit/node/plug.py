@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ansible_collections.edpm.services.plugins.module_utils._node.disk import Disk
+from ansible_collections.edpm.services.plugins.module_utils._node.disk import KEPT, Disk
 
 
 class Killed(BaseException):
@@ -44,10 +44,10 @@ class PluggedDisk(Disk):
     def __init__(self, plug: Plug) -> None:
         self.plug = plug
 
-    def create(self, path: Path, content: bytes, mode: int) -> None:
+    def create(self, path: Path, content: bytes, mode: int, owner: tuple[int, int] = KEPT) -> None:
         self.plug.around(
             f"create {path.name}",
-            lambda: Disk.create(self, path, content, mode),
+            lambda: Disk.create(self, path, content, mode, owner),
             lambda: Disk.create(self, path, content[: len(content) // 2], 0o600),
         )
 

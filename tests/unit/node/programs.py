@@ -13,6 +13,7 @@ from ansible_collections.edpm.services.plugins.module_utils._node.commands impor
 from ansible_collections.edpm.services.plugins.module_utils._node.record import Places
 from ansible_collections.edpm.services.plugins.module_utils._node.systemd import service_of
 
+from .node_programs import Fabric, NodePrograms
 from .plug import Killed, Plug
 
 IMAGE = "registry.example.org/nova-compute:30"
@@ -42,9 +43,15 @@ class World:
     calls: list[list[str]] = field(default_factory=list)
     #: What a service says of its files; one that dies says `die`, one that does not answer says `mute`.
     refuse: dict[str, Result] = field(default_factory=dict)
+    #: What a service dies of when it stands in one of its files.
+    poison: bytes = b"die"
     started: int = 0
+    containers: set[str] = field(default_factory=set)
+    #: The registries.conf of each pull that had one of its own.
+    mirrors: list[str] = field(default_factory=list)
     version: str = "podman version 5.4.2"
     accounts: dict[str, int] = field(default_factory=dict)
+    fabric: Fabric = field(default_factory=Fabric)
     seconds: float = 0.0
 
     def argv(self, program: str) -> list[list[str]]:
@@ -56,6 +63,11 @@ class World:
     def reload(self) -> None:
         self.loaded = {service_of(one.name): one.read_text() for one in self.places.units.glob("edpm_*.*")}
 
+    def stop(self, units: list[str]) -> None:
+        for unit in units:
+            self.processes.pop(unit, None)
+            self.fabric.up.discard(unit)
+
     def start(self, unit: str) -> Process | None:
         if unit not in self.loaded:
             return None
@@ -64,17 +76,19 @@ class World:
         folder = Path(named.group(1)) if named else self.places.root / "nowhere"
         files = {one.name: one.read_bytes() for one in sorted((folder / "conf.d").glob("*"))}
         self.started += 1
-        died = any(b"die" in content for content in files.values())
+        died = any(self.poison in content for content in files.values())
         self.processes[unit] = Process(text, files, f"run-{self.started}", died or not folder.is_dir())
         return self.processes[unit]
 
 
-class FakeRun:
+class FakeRun(NodePrograms):
     """systemctl, podman and the like, as far as this collection speaks with them."""
 
     def __init__(self, world: World, plug: Plug) -> None:
         self.world = world
         self.plug = plug
+        self.fabric = world.fabric
+        self.etc = world.places.etc
 
     def __call__(self, argv: Sequence[str], environment: Mapping[str, str]) -> Result:
         if self.plug.dead:
@@ -93,15 +107,23 @@ class FakeRun:
         verb, units = words[0], [word for word in words[1:] if not word.startswith("--")]
         if verb == "show":
             return Result(0, "\n".join(self._shown(unit) for unit in units))
+        if verb in ("enable", "disable", "mask", "unmask", "start"):
+            return self.change_unit(verb, units[0], now="--now" in words)
         if verb == "daemon-reload":
             self.plug.around(verb, self.world.reload)
         elif verb == "restart":
-            self.plug.around(verb, lambda: [self.world.start(unit) for unit in units])
-            bad = [unit for unit in units if self.world.processes[unit].fails]
+            self.plug.around(verb, lambda: self._restart(units))
+            bad = [unit for unit in units if unit in self.world.processes and self.world.processes[unit].fails]
             return Result(1, "", f"Job for {bad[0]} failed.") if bad else Result(0)
         elif verb == "stop":
-            self.plug.around(verb, lambda: [self.world.processes.pop(unit, None) for unit in units])
+            self.plug.around(verb, lambda: self.world.stop(units))
         return Result(0)
+
+    def _restart(self, units: list[str]) -> None:
+        for unit in units:
+            if unit in self.fabric.files:
+                self.fabric.up.add(unit)
+            self.world.start(unit)
 
     def _shown(self, unit: str) -> str:
         process = self.world.processes.get(unit)
@@ -113,25 +135,36 @@ class FakeRun:
             "InvocationID": process.invocation if process else "",
             "NRestarts": "0",
             "Result": "exit-code" if active == "failed" else "success",
+            "UnitFileState": "generated" if unit in self.world.loaded else "",
+            **(self.unit_values(unit) if unit in self.fabric.files else {}),
         }
         return "".join(f"{key}={value}\n" for key, value in values.items())
 
     def _journalctl(self, _words: list[str], _: Mapping[str, str]) -> Result:
         return Result(0, "starting\nERROR cannot read password = hunter2hunter2\n")
 
-    def _podman(self, words: list[str], _: Mapping[str, str]) -> Result:
+    def _podman(self, words: list[str], environment: Mapping[str, str]) -> Result:
+        self.world.mirrors += filter(None, [environment.get("CONTAINERS_REGISTRIES_CONF")])
         if words == ["--version"]:
             return Result(0, self.world.version)
-        if words[:2] == ["image", "exists"]:
-            return Result(0 if words[2] in self.world.images else 1)
-        if words[0] == "pull":
-            return self._pull(words[-1])
-        if words[0] == "run":
-            return self._validator(words)
+        if words[0] == "rm":
+            self.world.containers -= set(words)
+            return Result(0)
+        kinds = {"image": self._image, "pull": self._pull, "run": self._validator}
+        return kinds.get(words[0], self._execute)(words)
+
+    def _image(self, words: list[str]) -> Result:
+        asked = {"exists": words[2:], "inspect": words[3:]}[words[1]]
+        return Result(0 if set(asked) <= self.world.images else 125)
+
+    def _execute(self, _words: list[str]) -> Result:
+        if UNIT not in self.world.processes:
+            return Result(125, "", "no such container")
         files = self.world.processes[UNIT].files.values()
         return Result(1, "", "no answer") if any(b"mute" in content for content in files) else Result(0)
 
-    def _pull(self, reference: str) -> Result:
+    def _pull(self, words: list[str]) -> Result:
+        reference = words[-1]
         if reference not in self.world.registry:
             return Result(125, "", f"Trying to pull {reference}\nError: initializing source: unauthorized\n")
         self.plug.around("pull", lambda: self.world.images.add(reference))

@@ -12,7 +12,9 @@ import pytest
 from ansible_collections.edpm.services.plugins.module_utils._node import calls
 from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Health
 from ansible_collections.edpm.services.plugins.module_utils._node.commands import NOT_FOUND, Result
-from ansible_collections.edpm.services.plugins.module_utils._node.facts import facts
+from ansible_collections.edpm.services.plugins.module_utils._node.errors import NodeError
+from ansible_collections.edpm.services.plugins.module_utils._node.facts import facts, host_keys, public_contents
+from ansible_collections.edpm.services.plugins.module_utils._node.record import Places
 from ansible_collections.edpm.services.plugins.module_utils._node.travel import written
 
 from .fakes import bundle_of, deploy, node_of, text
@@ -54,9 +56,11 @@ def test_every_service_is_told_with_one_question_to_systemd(world: World) -> Non
         },
         "healthy": True,
         "fault": None,
+        "live": {},
         "unfinished": False,
         "restart_pending": False,
         "identity": {"cell": "nova-cell1"},
+        "seeds": {},
     }
     assert json.loads(json.dumps(found)) == found
 
@@ -87,9 +91,92 @@ def test_a_cut_off_run_and_a_pending_restart_are_told(world: World) -> None:
     assert facts(node_of(world), ask=True)["nova_compute"]["unfinished"]
 
 
+def test_images_keys_and_public_files_are_told_in_the_same_call(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(calls, "host_keys", lambda _node: {"ssh-ed25519": "AAAA"})
+    (tmp_path / "known_hosts").write_text("edpm-compute-0 ssh-ed25519 AAAA\n")
+    paths = [str(tmp_path / "known_hosts"), str(tmp_path / "none")]
+    options = {"root": str(tmp_path / "root"), "unit_root": str(tmp_path / "units"), "health_checks": True}
+    module = Module((1, "", "no such image"), **options, images=["a:1", "b@sha256:0123"], read=paths)
+    found = ended(calls.service_facts, module)
+    assert found == {
+        "changed": False,
+        "services": {},
+        "missing_images": ["a:1", "b@sha256:0123"],
+        "ssh_host_keys": {"ssh-ed25519": "AAAA"},
+        "contents": {paths[0]: "edpm-compute-0 ssh-ed25519 AAAA\n"},
+    }
+
+
+def test_images_that_are_there_are_looked_for_with_one_question(world: World) -> None:
+    world.images |= {"a:1", "b:1"}
+    assert node_of(world).podman.missing(["a:1", "b:1"]) == []
+    assert len(world.calls) == 1
+    assert node_of(world).podman.missing(["a:1", "c:1"]) == ["c:1"]
+    world.calls.clear()
+    assert node_of(world).podman.missing([]) == []
+    assert world.calls == []
+
+
+def test_host_keys_are_told_by_their_type(world: World) -> None:
+    folder = world.places.etc / "ssh"
+    folder.mkdir(parents=True)
+    (folder / "ssh_host_ed25519_key.pub").write_text("ssh-ed25519 AAAA root@node\n")
+    (folder / "ssh_host_ed25519_key").write_text("private")
+    (folder / "ssh_host_rsa_key.pub").write_text("\n")
+    assert host_keys(node_of(world)) == {"ssh-ed25519": "AAAA"}
+
+
+@pytest.mark.parametrize("case", ["private", "folder", "large"])
+def test_only_public_files_are_told(world: World, tmp_path: Path, case: str) -> None:
+    path = tmp_path / "file"
+    if case == "folder":
+        path.mkdir()
+    else:
+        path.write_bytes(b"x" * (2 << 20 if case == "large" else 1))
+        path.chmod(0o600 if case == "private" else 0o644)
+    with pytest.raises(NodeError, match=r"file on the node is not a public text: only a file that everybody may read"):
+        public_contents(node_of(world), [str(path)])
+
+
 def test_a_node_without_services_is_asked_nothing(world: World) -> None:
     assert facts(node_of(world), ask=True) == {}
     assert world.calls == []
+
+
+STATES = {
+    "present": ({"bundle": "x"}, "The bundle cannot be used"),
+    "pulled": ({"bundle": "x"}, "The bundle cannot be used"),
+    "previous": ({"service": "nova_compute"}, "nova_compute is not on this node, so it cannot go back; deploy it."),
+    "absent": ({"service": "../etc"}, "The option service has the value '../etc', and no service can be called so"),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_state_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: str) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(Places, "lock", tmp_path / "lock")
+    options, says = STATES[state]
+    asked = {"service": "", "instance": "", "force": False, "purge_data": False, **options}
+    module = Module(state=state, root=str(tmp_path / "root"), unit_root=str(tmp_path / "units"), **asked)
+    assert ended(calls.service, module)["msg"].startswith(says)
+
+
+def test_an_instance_is_removed_by_its_name_and_what_is_not_there_is_fine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(Places, "lock", tmp_path / "lock")
+    monkeypatch.setattr(Places, "scratch", tmp_path / "scratch")
+    asked = {"service": "nova_compute", "instance": "two", "force": False, "purge_data": False}
+    module = Module(state="absent", root=str(tmp_path / "root"), unit_root=str(tmp_path / "units"), **asked)
+    result = ended(calls.service, module)
+    assert (result["changed"], result["service"], result["removed"], result["busy"]) == (
+        *(False, "nova_compute@two"),
+        *((), ()),
+    )
 
 
 class Ended(Exception):
@@ -100,7 +187,7 @@ class Module:
     """As much of AnsibleModule as a call needs."""
 
     def __init__(self, answer: object = (0, "", ""), **params: object) -> None:
-        self.params = params
+        self.params = {"state": "present", "lock_timeout": 0, "images": [], "read": [], **params}
         self.check_mode = self._diff = False
         self.answer = answer
         self.asked: list[tuple[list[str], Mapping[str, Any]]] = []
@@ -133,7 +220,8 @@ def test_a_call_ends_with_a_sentence_and_never_with_a_traceback(
     monkeypatch.setattr("os.geteuid", lambda: 0)
     roots = {"root": str(tmp_path / "root"), "unit_root": str(tmp_path / "units")}
     assert ended(calls.service, Module(bundle="*", **roots))["msg"].startswith("The bundle cannot be used")
-    assert ended(calls.service_facts, Module(health_checks=True, **roots)) == {"changed": False, "services": {}}
+    found = ended(calls.service_facts, Module(health_checks=True, **roots))
+    assert (found["changed"], found["services"], found["missing_images"], found["contents"]) == (False, {}, [], {})
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     for call in (calls.service, calls.service_facts):
         assert "give the task `become: true`" in ended(call, Module(bundle="*", **roots))["msg"]

@@ -19,7 +19,7 @@ from ansible_collections.edpm.services.plugins.module_utils._node.lock import he
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from .fakes import bundle_of, deploy, everything_in, text, world_in
+from .fakes import back, bundle_of, deploy, everything_in, text, world_in
 from .programs import QUADLET, UNIT, World
 from .samples import FIRST, SECOND, A, B, C, D, generations, home, live
 
@@ -73,6 +73,19 @@ def test_old_generations_go_and_the_live_and_the_one_before_stay(world: World) -
     assert generations(world) == [A, D]
 
 
+@pytest.mark.parametrize("years", [-40, 40])
+def test_a_clock_that_jumped_takes_neither_the_live_generation_nor_the_one_before(world: World, years: int) -> None:
+    for digest in (A, B):
+        deploy(world, bundle_of(world, digest, {"1": digest.encode()}))
+    for digest, far in ((A, years), (B, -years)):
+        when = home(world).stat().st_mtime + far * 365 * 86400
+        os.utime(home(world) / "generations" / digest, (when, when))
+    assert not deploy(world, bundle_of(world, B, {"1": B.encode()})).changes.any
+    deploy(world, bundle_of(world, C, {"1": C.encode()}, keep=1))
+    assert (live(world), generations(world)) == (C, [B, C])
+    assert back(world).digest == B
+
+
 def test_a_unit_that_the_new_bundle_has_not_is_stopped_and_removed_and_comes_back_with_a_rollback(world: World) -> None:
     side = "edpm_nova_compute-side.container"
     deploy(world, bundle_of(world, A, FIRST, units={QUADLET: text(world), side: text(world)}))
@@ -90,10 +103,10 @@ def test_a_full_disk_while_staging_is_told_and_nothing_is_left(world: World, mon
     before = everything_in(world.places.root.parent)
     create = Disk.create
 
-    def full(self: Disk, path: Path, content: bytes, mode: int) -> None:
+    def full(self: Disk, path: Path, content: bytes, mode: int, *owner: tuple[int, int]) -> None:
         if path.name == "01-nova.conf":
             monkeypatch.setattr("os.fchmod", _no_space)
-        create(self, path, content, mode)
+        create(self, path, content, mode, *owner)
 
     monkeypatch.setattr(Disk, "create", full)
     with pytest.raises(NodeError, match=r"01-nova.conf: No space left on device; make room on that file system"):

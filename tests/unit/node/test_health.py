@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -36,16 +37,8 @@ class Course:
 
 
 def node_of(course: Course) -> Node:
-    made = real_node(course, Places())
-    return Node(
-        made.places,
-        made.disk,
-        made.run,
-        made.systemd,
-        made.podman,
-        made.accounts,
-        Clock(lambda: course.seconds, course.sleep),
-    )
+    clock = Clock(lambda: course.seconds, course.sleep)
+    return dataclasses.replace(real_node(course, Places()), clock=clock)
 
 
 def record(settle: int = 2, timeout: int = 10) -> Record:

@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
-from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Bundle
-from ansible_collections.edpm.services.plugins.module_utils._node.errors import Failed
+from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Bundle, LiveFile, Seed
+from ansible_collections.edpm.services.plugins.module_utils._node.errors import Failed, NothingBefore
+from ansible_collections.edpm.services.plugins.module_utils._node.seeds import Seeds
 
-from .fakes import bundle_of, deploy, everything_in, text, wipe, world_in
+from .fakes import away, back, bundle_of, deploy, everything_in, text, wipe, world_in
 from .plug import Killed, Plug
 from .programs import QUADLET, UNIT, World
 
@@ -25,9 +29,32 @@ def old(world: World) -> Bundle:
     return bundle_of(world, A, OLD, units={QUADLET: text(world), SIDECAR: text(world)}, guards={"cell": "nova-cell1"})
 
 
-def new(world: World, files: Mapping[str, bytes] = NEW) -> Bundle:
+def new(world: World, files: Mapping[str, bytes] = NEW, **others: Any) -> Bundle:
     changed = {QUADLET: text(world, extra="Pull=never\n")}
-    return bundle_of(world, B, files, units=changed, tmpfiles=("d /run/x",), guards={"cell": "nova-cell1"})
+    return bundle_of(world, B, files, units=changed, tmpfiles=("d /run/x",), guards={"cell": "nova-cell1"}, **others)
+
+
+def all_of_it(world: World, files: Mapping[str, bytes] = NEW) -> Bundle:
+    """A service that asks for everything that a node can give."""
+    state = world.places.root.parent / "state"
+    world.fabric.files.update({"iscsid.socket": "disabled", "other.socket": "enabled"})
+    world.fabric.available.add("multipath-tools")
+    (world.places.etc).mkdir(exist_ok=True)
+    (world.places.etc / "os-release").write_text("ID=debian\n")
+    if world.fabric.ruleset is None:
+        world.fabric.chain("INPUT", "drop")
+    return new(
+        world,
+        files,
+        container="nova_compute",
+        live=(LiveFile(str(state / "ca.crt"), b"PEM", 0o644), LiveFile(str(state / "key"), b"KEY", secret=True)),
+        seeds=(Seed(str(state / "compute_id")),),
+        ports=("tcp 5900-6923", "udp 53"),
+        packages={"apt": ("multipath-tools",)},
+        node_units=("iscsid.socket",),
+        masked=("other.socket",),
+        reload=("kill", "-HUP", "1"),
+    )
 
 
 def edited(world: World) -> None:
@@ -36,30 +63,87 @@ def edited(world: World) -> None:
     (world.places.units / QUADLET).write_text("[Container]\nImage=other\n")
 
 
-#: What is on the node, what is asked for, and whether that will run.
+def poisoned(world: World) -> None:
+    """From now on the old generation dies."""
+    world.poison = b"old = 1"
+
+
+def lost(world: World) -> None:
+    """Whatever lies outside the generations is changed by hand."""
+    state = world.places.root.parent / "state"
+    (state / "ca.crt").write_text("edited")
+    (state / "compute_id").unlink()
+    world.fabric.ruleset = [one for one in world.fabric.ruleset or [] if "chain" in one]
+
+
+Act = Callable[[World, "Plug | None"], object]
+
+
+def deploying(made: Callable[[World], Bundle]) -> Act:
+    return lambda world, plug: deploy(world, made(world), plug=plug)
+
+
+def going_back(world: World, plug: Plug | None) -> object:
+    return back(world, plug=plug)
+
+
+def removing(world: World, plug: Plug | None) -> object:
+    return away(world, plug=plug)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is on the node, what is done, how that ends, and what runs then."""
+
+    before: tuple[Callable[[World], Any], ...]
+    act: Act
+    runs: Mapping[str, bytes] | None
+    end: str = "ran"
+    #: What is done after the kill, where it is not the same once more; then only what runs is looked at.
+    again: Act | None = None
+
+
 CASES = {
-    "first": (None, new),
-    "update": (old, new),
-    "repair": (old, old),
-    "fails and goes back": (old, lambda world: new(world, DEADLY)),
-    "fails at first": (None, lambda world: new(world, DEADLY)),
+    "first": Case((), deploying(new), NEW),
+    "update": Case((old,), deploying(new), NEW),
+    "repair": Case((old, edited), deploying(old), OLD),
+    "fails and goes back": Case((old,), deploying(lambda world: new(world, DEADLY)), OLD, "failed"),
+    "fails at first": Case((), deploying(lambda world: new(world, DEADLY)), None, "failed"),
+    "all of it": Case((old,), deploying(all_of_it), NEW),
+    "all of it again": Case((all_of_it, lost), deploying(all_of_it), NEW),
+    "all of it fails": Case((), deploying(lambda world: all_of_it(world, DEADLY)), None, "failed"),
+    "rollback": Case((old, new), going_back, OLD),
+    "rollback fails": Case((old, new, poisoned), going_back, NEW, "failed"),
+    "rollback of all of it": Case((old, all_of_it), going_back, OLD),
+    "rollback, then an update": Case((old, new), going_back, NEW, again=deploying(new)),
+    "update, then a rollback": Case((old,), deploying(new), OLD, again=going_back),
+    "removal": Case((old, new), removing, None),
+    "removal of all of it": Case((old, all_of_it), removing, None),
+    "removal of what failed": Case((old, edited), removing, None),
+    "removal, then a deployment": Case((old,), removing, NEW, again=deploying(new)),
+    "update, then a removal": Case((old,), deploying(all_of_it), None, again=removing),
 }
 
 
-def prepared(folder: Path, case: str) -> tuple[World, Bundle]:
+@pytest.fixture(autouse=True)
+def _one_uuid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs make the same seed, so that their nodes can be compared."""
+    monkeypatch.setattr(f"{Seeds.__module__}.Seeds._made", lambda self: "" if self._home.current else "0c5a")
+
+
+def prepared(folder: Path, case: Case) -> World:
     wipe(folder)
     world = world_in(folder)
-    before, wanted = CASES[case]
-    if before:
-        deploy(world, before(world))
-    if case == "repair":
-        edited(world)
-    return world, wanted(world)
+    for step in case.before:
+        made = step(world)
+        if isinstance(made, Bundle):
+            deploy(world, made)
+    return world
 
 
-def attempt(world: World, bundle: Bundle, plug: Plug | None = None) -> str:
+def attempt(world: World, act: Act, plug: Plug | None = None) -> str:
     try:
-        deploy(world, bundle, plug=plug)
+        act(world, plug)
     except Failed:
         return "failed"
     except Killed:
@@ -67,74 +151,96 @@ def attempt(world: World, bundle: Bundle, plug: Plug | None = None) -> str:
     return "ran"
 
 
-def steps(folder: Path, case: str) -> list[str]:
-    world, bundle = prepared(folder, case)
+def steps(folder: Path, case: Case) -> list[str]:
     plug = Plug()
-    attempt(world, bundle, plug)
+    assert attempt(prepared(folder, case), case.act, plug) == case.end
     return plug.names
 
 
 @pytest.mark.parametrize("when", ["before", "half", "after"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", CASES)
 def test_a_run_killed_at_any_step_leaves_old_or_new_and_the_next_run_finishes(
-    tmp_path: Path, case: str, when: str
+    tmp_path: Path, name: str, when: str
 ) -> None:
-    end = "failed" if "fails" in case else "ran"
-    world, bundle = prepared(tmp_path, case)
-    attempt(world, bundle)
-    finished = everything_in(tmp_path)
+    case = CASES[name]
     names = steps(tmp_path, case)
-    assert len(names) > 15
-    for number, name in enumerate(names):
-        if when == "half" and not name.startswith(("create", "remove all")):
+    finished = everything_in(tmp_path)
+    assert len(names) > 8
+    if name.startswith("rollback") and when == "after":
+        # After its last step a rollback is done, and one more would be another one.
+        names.pop()
+    for number, step in enumerate(names):
+        if when == "half" and not step.startswith(("create", "remove all")):
             continue
-        told = f"killed {when} step {number}: {name}"
-        world, bundle = prepared(tmp_path, case)
-        assert attempt(world, bundle, Plug(number, when)) == "killed", told
-        assert_whole(world, case, told)
-        assert attempt(world, bundle) == end, told
-        assert everything_in(tmp_path) == finished, told
-        assert_end(world, bundle, end, told)
+        told = f"killed {when} step {number}: {step}"
+        world = prepared(tmp_path, case)
+        assert attempt(world, case.act, Plug(number, when)) == "killed", told
+        assert_whole(world, name, told)
+        if case.again is None:
+            assert attempt(world, case.act) == case.end, told
+            assert everything_in(tmp_path) == finished, told
+        else:
+            attempt_again(world, case.again)
+        assert_end(world, case, told)
 
 
-def assert_whole(world: World, case: str, told: str) -> None:
+def attempt_again(world: World, act: Act) -> None:
+    """Where the kill came so soon that nothing had begun, there may be nothing to go back to."""
+    with suppress(NothingBefore):
+        act(world, None)
+
+
+def assert_whole(world: World, name: str, told: str) -> None:
     """What runs, and what would run after a crash of the service or a reboot of the node, is one generation."""
-    known = [OLD, DEADLY if "fails" in case else NEW]
     process = world.processes.get(UNIT)
-    if case in ("update", "repair", "fails and goes back"):
+    if name.startswith(("update", "repair", "fails and", "rollback")):
         assert process is not None, told
     moments: list[Callable[[], object]] = [dict, lambda: world.start(UNIT), world.reload, lambda: world.start(UNIT)]
     for moment in moments:
         moment()
         process = world.processes.get(UNIT)
-        if process is not None and case != "repair":
-            assert dict(process.files) in known, told
+        if process is not None and not name.startswith(("repair", "removal")):
+            assert dict(process.files) in (OLD, NEW, DEADLY), told
             assert ("Pull=never" in process.text) == (dict(process.files) != OLD), told
 
 
-def assert_end(world: World, bundle: Bundle, end: str, told: str) -> None:
+def assert_end(world: World, case: Case, told: str) -> None:
     process = world.processes.get(UNIT)
-    if end == "ran":
-        assert process is not None, told
-        assert {f"conf.d/{name}": content for name, content in process.files.items()} == {
-            file.path: file.content for file in bundle.files
-        }, told
-        again = deploy(world, bundle)
-        assert not again.changes.any, told
+    if case.runs is None:
+        assert process is None, told
+        assert list(world.places.units.glob("*")) == [], told
+        assert world.fabric.rules() == [], told
+        assert "masked" not in world.fabric.files.values(), told
     else:
-        assert process is None or dict(process.files) == OLD, told
-        assert process is None or not process.fails, told
+        assert process is not None, told
+        assert (dict(process.files), process.fails) == (case.runs, False), told
+        assert not (world.places.root / "nova_compute/intent.json").exists(), told
+        made = old(world) if case.runs == OLD else None
+        if made:
+            assert not deploy(world, made).changes.switch, told
+
+
+def test_a_removal_killed_anywhere_and_run_again_leaves_nothing_but_the_data(tmp_path: Path) -> None:
+    case = CASES["removal of all of it"]
+    for number, step in enumerate(steps(tmp_path, case)):
+        world = prepared(tmp_path, case)
+        assert attempt(world, case.act, Plug(number)) == "killed"
+        away(world)
+        assert [*world.places.root.rglob("*"), *(tmp_path / "state").rglob("*")] == [], step
+        assert not away(world).paths
 
 
 def test_a_cut_off_run_is_announced_by_check_mode_and_finished_with_one_restart(tmp_path: Path) -> None:
-    restart = steps(tmp_path, "update").index("restart")
-    world, bundle = prepared(tmp_path, "update")
-    assert attempt(world, bundle, Plug(restart, "before")) == "killed"
+    case = CASES["update"]
+    restart = steps(tmp_path, case).index("restart")
+    world = prepared(tmp_path, case)
+    assert attempt(world, case.act, Plug(restart, "before")) == "killed"
 
-    announced = deploy(world, bundle, check=True)
+    announced = deploy(world, new(world), check=True)
     assert (announced.changes.unfinished, announced.restarted) == (True, True)
     world.calls.clear()
-    finished = deploy(world, bundle)
+    finished = deploy(world, new(world))
 
     assert finished.changes.unfinished
     assert len(world.done("restart")) == 1
+    assert not deploy(world, new(world)).changes.any

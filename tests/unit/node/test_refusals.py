@@ -11,10 +11,14 @@ import pytest
 from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Image
 from ansible_collections.edpm.services.plugins.module_utils._node.commands import NOT_FOUND, Result
 from ansible_collections.edpm.services.plugins.module_utils._node.errors import NodeError
+from ansible_collections.edpm.services.plugins.module_utils._node.prefetch import prefetch
 
-from .fakes import bundle_of, deploy, everything_in
+from .fakes import away, bundle_of, deploy, everything_in, node_of, wipe
+from .plug import Killed, Plug
 from .programs import IMAGE, QUADLET, World
 from .samples import FIRST, JUDGE, SECOND, A, B, home
+
+NEWER = "registry.example.org/nova-compute:31"
 
 
 def _as_it_is(_world: World) -> None:
@@ -156,6 +160,69 @@ def test_credentials_lie_in_memory_while_the_image_is_pulled_and_no_longer(world
     world.refuse = Watching()
     world.images.clear()
     world.registry.add(IMAGE)
-    deploy(world, bundle_of(world, A, FIRST, image=Image(IMAGE, auth="{token}", certificates={"ca.crt": "PEM"})))
-    assert seen == {"auth.json": "100600 b'{token}'", "certificates": "folder", "certificates/ca.crt": "100600 b'PEM'"}
+    image = Image(IMAGE, auth="{token}", certificates={"ca.crt": "PEM"}, registries="[[registry]]")
+    deploy(world, bundle_of(world, A, FIRST, image=image))
+    assert seen == {
+        "auth.json": "100600 b'{token}'",
+        "certificates": "folder",
+        "certificates/ca.crt": "100600 b'PEM'",
+        "registries.conf": "100600 b'[[registry]]'",
+    }
+    assert world.mirrors == [str(world.places.scratch / "registries.conf")]
     assert not world.places.scratch.exists()
+
+
+def test_credentials_that_a_killed_run_left_are_gone_after_the_next_one_of_any_kind(world: World) -> None:
+    made = bundle_of(world, A, FIRST, image=Image(IMAGE, auth="{token}"))
+    world.images.clear()
+    world.registry.add(IMAGE)
+    plug = Plug()
+    deploy(world, made, plug=plug)
+    runs: tuple[Callable[[], object], ...] = (
+        lambda: deploy(world, made),
+        lambda: prefetch(node_of(world), made, check=False, patience=0),
+        lambda: away(world),
+    )
+    for run in runs:
+        wipe(world.places.root.parent / "run")
+        world.images.clear()
+        with pytest.raises(Killed):
+            prefetch(node_of(world, Plug(plug.names.index("pull"))), made, check=False, patience=0)
+        assert (world.places.scratch / "auth.json").exists()
+        world.images.add(IMAGE)
+        run()
+        assert not world.places.scratch.exists()
+
+
+def test_a_refusing_registry_leaves_no_credentials_either(world: World) -> None:
+    with pytest.raises(NodeError):
+        deploy(world, bundle_of(world, A, FIRST, image=Image("registry.example.org/no:1", auth="{token}")))
+    assert not world.places.scratch.exists()
+
+
+# --- ahead of the switch -------------------------------------------------------------------------------------------
+def test_an_image_is_brought_ahead_and_nothing_else_is_touched(world: World) -> None:
+    made = bundle_of(world, A, FIRST, image=Image(NEWER))
+    world.registry.add(NEWER)
+    before = everything_in(world.places.root.parent)
+    foreseen = prefetch(node_of(world), made, check=True, patience=0)
+    assert (foreseen.pulled, NEWER in world.images, everything_in(world.places.root.parent)) == (True, False, before)
+    assert foreseen.sentence(check=True) == f"The image {NEWER} of nova_compute would be pulled."
+    fetched = prefetch(node_of(world), made, check=False, patience=0)
+    assert (fetched.result(check=False)["changed"], NEWER in world.images, world.processes) == (True, True, {})
+    again = prefetch(node_of(world), made, check=False, patience=0)
+    assert again.result(check=False)["changed"] is False
+    assert not home(world).exists()
+
+
+def test_what_needs_no_image_is_not_looked_for(world: World) -> None:
+    made = bundle_of(world, A, FIRST, image=Image(""), units={}, node_units=("a.service",))
+    assert not prefetch(node_of(world), made, check=False, patience=0).pulled
+    assert world.calls == []
+
+
+def test_a_pinned_image_is_asked_for_by_its_digest(world: World) -> None:
+    pinned = "registry.example.org/nova-compute@sha256:" + "0" * 64
+    world.registry.add(pinned)
+    deploy(world, bundle_of(world, A, FIRST, image=Image(pinned)))
+    assert [call[-1] for call in world.argv("podman") if call[1] == "pull"] == [pinned]

@@ -16,6 +16,8 @@ from ansible_collections.edpm.services.plugins.module_utils._node.bundle import 
     Group,
     Health,
     Image,
+    LiveFile,
+    Seed,
     User,
     Validation,
 )
@@ -35,7 +37,7 @@ FULL = Bundle(
     service="nova_compute",
     instance="ironic",
     digest="3f9c21e",
-    image=Image("localhost/nova:1", "always", '{"auths": {}}', {"ca.crt": "-----BEGIN"}),
+    image=Image("localhost/nova:1", "always", '{"auths": {}}', {"ca.crt": "-----BEGIN"}, "[[registry]]"),
     units={"edpm_nova_compute@ironic.container": "[Container]\n", "edpm_nova_compute@ironic-data.volume": "[Volume]\n"},
     files=(File("conf.d/01-nova.conf", b"\x00\xff", 0o640, True), File("keys/id", b"")),
     container="edpm_nova_compute-ironic",
@@ -51,6 +53,25 @@ FULL = Bundle(
     guards={"cell": "nova-cell1", "host": "edpm-compute-0"},
     keep=5,
     restart="never",
+    live=(LiveFile("/etc/pki/nova/ca.crt", b"\x00", 0o644, "nova", "nova", True), LiveFile("/etc/nova/key", b"")),
+    seeds=(Seed("/var/lib/nova/compute_id", 0o640, "nova", "nova"), Seed("/var/lib/nova/other")),
+    reload=("kill", "-HUP", "1"),
+    ports=("tcp 5900-6923", "udp 53"),
+    packages={"apt": ("libvirt-daemon-system", "g++"), "dnf": ("libvirt",)},
+    node_units=("iscsid.socket", "dev-disk-by\\x2did.mount"),
+    masked=("libvirtd-tcp.socket",),
+    busy=("virsh", "list", "--name"),
+    data=("/var/lib/nova/instances",),
+)
+PLAIN = Bundle(
+    service="libvirt",
+    digest="3f9c21e",
+    image=Image(""),
+    units={},
+    node_units=("virtqemud.socket",),
+    health=Health(("virsh", "version"), on_node=True),
+    reload=("systemctl", "reload", "virtqemud"),
+    busy=("virsh", "list", "--name"),
 )
 
 
@@ -64,6 +85,11 @@ def but(**fields: Any) -> str:
 
 def test_a_bundle_with_every_field_arrives_as_it_was_sent() -> None:
     assert read(written(FULL)) == FULL
+
+
+def test_a_service_that_is_no_container_arrives_as_it_was_sent() -> None:
+    assert read(written(PLAIN)) == PLAIN
+    assert PLAIN.unit == "virtqemud.socket"
 
 
 def test_the_smallest_bundle_is_plain_json_in_base64() -> None:
@@ -83,6 +109,11 @@ def test_the_bytes_of_files_arrive_verbatim(contents: dict[str, bytes]) -> None:
     assert read(written(sent)).files == files
 
 
+def at(path: str) -> dict[str, str]:
+    return {"path": path, "content": ""}
+
+
+NO_IMAGE: dict[str, Any] = {"image": {}, "units": {}, "node_units": ["a.socket"]}
 WRONG = {
     "no base64": ("*", "it is not base64"),
     "no JSON": (base64.b64encode(b"{,").decode(), "it holds no JSON"),
@@ -126,6 +157,30 @@ WRONG = {
         "validation.mounts names 'conf.d', and no file of the bundle lies there",
     ),
     "a check nowhere": (but(health={"command": ["x"]}), "runs in the container, and container is missing"),
+    "a reload nowhere": (but(reload=["x"]), "reload runs in the container, and container is missing"),
+    "a question nowhere": (but(busy=["x"]), "busy runs in the container, and container is missing"),
+    "nothing that runs": (but(image={}, units={}), "it has neither an image nor node_units"),
+    "a unit without an image": (but(image={}), "units, container or validation need an image"),
+    "a check without a container": (
+        but(**NO_IMAGE, health={"command": ["x"]}),
+        "health.command runs in the container, and there is none without an image",
+    ),
+    "a live file twice": (but(live=[at("/etc/x/a")] * 2), "live and seeds have the path '/etc/x/a' twice"),
+    "a live file that is a seed": (but(live=[at("/etc/x")], seeds=[{"path": "/etc/x/a"}]), "as a file and as a folder"),
+    "a live file below nothing": (but(live=[at("etc/x")]), "live[0].path has the value 'etc/x'"),
+    "a live file above": (but(live=[at("/etc/x/../y")]), "live has the path '/etc/x/../y', which is not a plain path"),
+    "a live folder": (but(live=[at("/etc/x/")]), "live has the path '/etc/x/', which is not a plain path"),
+    "a seed at the top": (but(seeds=[{"path": "/id"}]), "seeds has the path '/id', which is not a plain path"),
+    "all data": (but(data=["/var"]), "data has the path '/var', which is not a plain path below a folder"),
+    "everybody's data": (but(data=["/var/lib"]), "data has the path '/var/lib', which holds more than a service's own"),
+    "a port of nothing": (but(ports=["icmp 1"]), "ports holds 'icmp 1'"),
+    "a port too high": (but(ports=["tcp 65536"]), "ports holds 'tcp 65536', which is no range of ports"),
+    "ports the wrong way": (but(ports=["tcp 20-10"]), "ports holds 'tcp 20-10', which is no range of ports"),
+    "an unknown manager": (but(packages={"brew": []}), "packages has the key 'brew'"),
+    "a package with an option": (but(packages={"apt": ["-y"]}), "packages.apt holds '-y'"),
+    "packages in one text": (but(packages={"apt": "a b"}), "packages.apt is not of the type list"),
+    "a node unit without a kind": (but(node_units=["libvirtd"]), "node_units holds 'libvirtd'"),
+    "wanted and masked": (but(node_units=["a.socket"], masked=["a.socket"]), "a.socket is both among node_units and"),
     "two lines": (but(tmpfiles=["d /x\nd /y"]), "tmpfiles holds"),
     "a module with an option": (but(modules=["x y=1"]), "modules holds 'x y=1'"),
 }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.edpm.services.plugins.plugin_utils._bundle.digest import short
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned import Plan
 from ansible_collections.edpm.services.plugins.plugin_utils._report.lines import Tone, as_text, blocks
 from ansible_collections.edpm.services.plugins.plugin_utils._report.near import NotThereError
@@ -14,17 +15,17 @@ from .dataplanes import DATAPLANE, PASSWORD, node, plan_of, thing
 
 TABLE = """\
 NODE       CELL        SERVICE        IMAGE                           STATE
-compute-0  nova-cell1  libvirt        …/libvirt@sha256:abababababab…  ready    31804ae
-                       nova_compute   …/nova-compute:30               ready    86fa088
-compute-1  nova-cell1  libvirt        …/libvirt@sha256:abababababab…  ready    31804ae
-                       nova_compute   …/nova-compute:30               held     b7d4e50  OpenStackDataPlaneNode \
+compute-0  nova-cell1  libvirt        …/libvirt@sha256:abababababab…  ready    DIGEST1
+                       nova_compute   …/nova-compute:30               ready    DIGEST2
+compute-1  nova-cell1  libvirt        …/libvirt@sha256:abababababab…  ready    DIGEST1
+                       nova_compute   …/nova-compute:30               held     DIGEST3  OpenStackDataPlaneNode \
 openstack/compute-1, annotation nova.openstack.org/deploy: is "false"; set it to "true" or remove it to deploy.
 compute-2  nova-cell2  libvirt        …/libvirt@sha256:abababababab…  blocked  OpenStackDataPlaneNode \
 openstack/compute-2, annotation nova.openstack.org/cell: NovaCell openstack/nova-cell2 does not exist; name a NovaCell \
 that does, for example nova-cell1, or add the cell to a Nova.
                        nova_compute   …/nova-compute:30               blocked  Secret \
 openstack/nova-cell2-compute-config does not exist; NovaCell nova-cell2 makes it once it is Ready.
-storage-0  –           cinder_volume  cinder:30                       ready    08aa4ed
+storage-0  –           cinder_volume  cinder:30                       ready    DIGEST4
 stray-0    –           –              –                               blocked  OpenStackDataPlaneNode \
 openstack/stray-0, field role: OpenStackDataPlaneRole openstack/nowhere does not exist; create it, or name one that \
 does.
@@ -38,12 +39,32 @@ operator.
 """
 
 
+DIGESTS = (
+    ("compute-0", "libvirt"),
+    ("compute-0", "nova_compute"),
+    ("compute-1", "nova_compute"),
+    ("storage-0", "cinder_volume"),
+)
+
+
+def digest_of(node: str, service: str) -> str:
+    (found,) = overview(plan_of(), Question(node, service)).services
+    return short(found.bundle.digest)
+
+
+def whole_table() -> str:
+    text = TABLE
+    for number, (name, service) in enumerate(DIGESTS, 1):
+        text = text.replace(f"DIGEST{number}", digest_of(name, service))
+    return text
+
+
 def shown(plan: Plan, node: str = "", service: str = "") -> str:
     return as_text(table(overview(plan, Question(node, service))))
 
 
 def test_the_whole_plan() -> None:
-    assert shown(plan_of()) == TABLE
+    assert shown(plan_of()) == whole_table()
 
 
 def test_the_same_plan_gives_the_same_bytes() -> None:
@@ -56,7 +77,7 @@ def test_no_secret_shows() -> None:
 
 def test_one_node_or_one_service_can_be_asked_for() -> None:
     assert shown(plan_of(), node="storage-0").splitlines()[1:] == [
-        "storage-0  –     cinder_volume  cinder:30  ready  08aa4ed",
+        f"storage-0  –     cinder_volume  cinder:30  ready  {digest_of('storage-0', 'cinder_volume')}",
         "1 node: 1 ready · 1 service: 1 ready",
     ]
     lines = shown(plan_of(), service="libvirt").splitlines()
@@ -118,7 +139,7 @@ def test_many_nodes_with_the_same_note_are_one_line() -> None:
 def test_lines_of_one_tone_are_shown_together() -> None:
     pieces = list(blocks(table(overview(plan_of(), Question()))))
     assert [tone for _text, tone in pieces[:4]] == [Tone.HEADING, Tone.GOOD, Tone.REMARK, Tone.BAD]
-    assert "\n".join(text for text, _tone in pieces) + "\n" == TABLE
+    assert "\n".join(text for text, _tone in pieces) + "\n" == whole_table()
 
 
 @pytest.mark.parametrize(

@@ -10,4 +10,10 @@ from pathlib import Path
 @lru_cache
 def program(name: str, *words: str) -> tuple[str, ...]:
     """The command that runs one of them with these words."""
-    return ("python3", "-c", (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8"), *words)
+    return ("python3", "-c", text(name), *words)
+
+
+@lru_cache
+def text(name: str) -> str:
+    """One of them, for those that are files."""
+    return (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8")

@@ -1,0 +1,155 @@
+# Copyright: Contributors to the edpm.services project
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a service takes of the node and gives back when it is removed: units of the node's own, and ports.
+
+What was as it should be before is somebody else's and stays so. Hence what this service switched on, or off, is written
+down before it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from .errors import NodeRefused
+from .generations import Drift, Home
+from .node import Node
+from .record import Record
+from .systemd import UnitState
+
+_NOTE = "claims.json"
+
+
+class Claims:
+    """The claims of one generation of a service."""
+
+    def __init__(self, node: Node, home: Home, record: Record) -> None:
+        self._node = node
+        self._home = home
+        self._record = record
+
+    def lacking(self) -> tuple[str, ...]:
+        """What is not as the service needs it, by name."""
+        return tuple(f"{one.name}, {one.what}" if one.what else one.name for one in self._lacking())
+
+    def drift(self) -> Iterator[Drift]:
+        """The same, for a service that has had all of it."""
+        for one in self._lacking():
+            yield Drift(one.name, one.what or "missing")
+
+    def hold_back(self) -> None:
+        """Mask units, which must be done before a package starts them, and note what is still to be switched on.
+
+        What an earlier generation claimed and this one does not is given back first: it may want the very opposite.
+        """
+        record = self._record
+        self._give_back(set(record.node_units), set(record.masked))
+        states = self._states()
+        off = [unit for unit in record.node_units if states[unit].file in ("disabled", "")]
+        bare = [unit for unit in record.masked if not _is_masked(states[unit])]
+        self._remember(off, bare)
+        for unit in bare:
+            self._change("mask", unit, "--now")
+
+    def have(self) -> None:
+        """Have all of it. The unit that is watched is only enabled: starting it is the switch's to do."""
+        states = self._states()
+        watched = "" if self._record.contained else self._record.unit
+        for unit in self._record.node_units:
+            self._refuse(unit, states[unit])
+            if states[unit].file == "disabled":
+                self._change("enable", unit)
+            if unit != watched and not states[unit].is_active:
+                self._started(unit)
+        self._node.firewall.have(self._record.name, self._record.unit, self._record.ports)
+
+    def release(self) -> None:
+        """Give everything back, as it was before."""
+        self._give_back(set(), set())
+        self._node.firewall.close(self._record.name, self._record.unit, self._record.ports)
+        self._home.remove_note(_NOTE)
+
+    def _give_back(self, enabled: set[str], masked: set[str]) -> None:
+        """Switch back whatever this service switched, but for these units and those that other services claim."""
+        note = self._home.note(_NOTE)
+        off, bare = _without(enabled, note.get("enabled", ())), _without(masked, note.get("masked", ()))
+        if not off and not bare:
+            return
+        others = self._others()
+        for verb, units, words in (("disable", off, ("--now",)), ("unmask", bare, ())):
+            for unit in units:
+                if unit not in others:
+                    self._node.systemd.change(verb, unit, *words)
+        kept = {"enabled": _without(off, note.get("enabled", ())), "masked": _without(bare, note.get("masked", ()))}
+        self._home.write_note(_NOTE, kept)
+
+    def _lacking(self) -> Iterator[Drift]:
+        record, states = self._record, self._states()
+        for unit in record.masked:
+            if not _is_masked(states[unit]):
+                yield Drift(f"unit {unit}", "not masked")
+        watched = "" if record.contained else record.unit
+        for unit in record.node_units:
+            if states[unit].file == "disabled":
+                yield Drift(f"unit {unit}", "disabled")
+            elif unit != watched and not states[unit].is_active:
+                yield Drift(f"unit {unit}", "down")
+        for told in self._node.firewall.lacking(record.name, record.unit, record.ports):
+            yield Drift(told, "")
+
+    def _states(self) -> dict[str, UnitState]:
+        units = (*self._record.node_units, *self._record.masked)
+        found = self._node.systemd.states(units)
+        return {unit: found.get(unit, UnitState()) for unit in units}
+
+    def _remember(self, enabled: list[str], masked: list[str]) -> None:
+        note = self._home.note(_NOTE)
+        told = {
+            "enabled": sorted({*note.get("enabled", ()), *enabled}),
+            "masked": sorted({*note.get("masked", ()), *masked}),
+        }
+        if any(told.values()) and told != note:
+            self._home.write_note(_NOTE, told)
+
+    def _others(self) -> set[str]:
+        """The units that the other services of the node claim."""
+        found: set[str] = set()
+        for home in self._home.neighbours():
+            record = home.record(home.current)
+            if record:
+                found |= {*record.node_units, *record.masked}
+        return found
+
+    def _refuse(self, unit: str, state: UnitState) -> None:
+        if state.load == "not-found":
+            raise NodeRefused(
+                f"The node has no unit {unit}, which {self._record.name} needs; install the package that brings it, or "
+                "change the definition. The service was not touched."
+            )
+        if state.load == "masked":
+            raise NodeRefused(
+                f"The unit {unit}, which {self._record.name} needs, is masked on the node; unmask it, or change the "
+                "definition. The service was not touched."
+            )
+
+    def _change(self, verb: str, unit: str, *words: str) -> None:
+        self._check(verb, unit, self._node.systemd.change(verb, unit, *words))
+
+    def _started(self, unit: str) -> None:
+        self._check("start", unit, self._node.systemd.start(unit))
+
+    def _check(self, verb: str, unit: str, complaint: str) -> None:
+        if complaint:
+            raise NodeRefused(
+                f"systemctl {verb} {unit} failed on the node, and {self._record.name} needs it: {complaint}; see to it "
+                "there, then run again. The service was not touched."
+            )
+
+
+def _is_masked(state: UnitState) -> bool:
+    return state.load == "masked" or state.file == "masked"
+
+
+def _without(gone: Collection[str], units: Iterable[str]) -> list[str]:
+    return [unit for unit in units if unit not in gone]

@@ -1,0 +1,119 @@
+# Copyright: Contributors to the edpm.services project
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Ports of a service in the node's firewall, whichever the node has; a node without one needs nothing.
+
+The ports of a service are told from all others by a name of their own, so that what an administrator opened is never
+closed. With firewalld that is a service of its own in every active zone; else a comment on rules in nftables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from .commands import Run
+from .disk import Disk
+from .firewalld import Firewalld
+from .labels import Labels
+from .nftables import Nftables
+from .record import PLACED_MODE, Places
+from .systemd import Systemd
+
+_FIREWALLD = "firewalld.service"
+#: The section in which a unit of a kind may have commands to be run before it starts.
+_SECTIONS = {"service": "Service", "socket": "Socket"}
+
+
+class Firewall:
+    """The node's firewall."""
+
+    def __init__(self, run: Run, disk: Disk, systemd: Systemd, labels: Labels, places: Places) -> None:
+        self._disk = disk
+        self._labels = labels
+        self._systemd = systemd
+        self._places = places
+        self._nftables = Nftables(run)
+        self._firewalld = Firewalld(run, places.etc / "firewalld")
+        self._managed: bool | None = None
+
+    def lacking(self, name: str, unit: str, ports: Sequence[str]) -> tuple[str, ...]:
+        """What is not as the service needs it: ports that are closed, and those open for it that it needs no more."""
+        if not ports and not self._known(name, unit):
+            return ()
+        if self._is_managed():
+            found = self._firewalld.lacking(_tag(name), ports)
+        else:
+            found = self._nftables.lacking(_tag(name), ports)
+        return (*found, *(("ports at start",) if self._is_stale(name, unit, ports) else ()))
+
+    def have(self, name: str, unit: str, ports: Sequence[str]) -> None:
+        """Have just these ports open for a service, now and after the node's next start."""
+        if self.lacking(name, unit, ports):
+            self._apply(name, unit, ports)
+        elif not ports:
+            self._disk.remove_empty(self._path(name, unit).parent)
+
+    def close(self, name: str, unit: str, ports: Sequence[str]) -> None:
+        """Close what was opened for a service, and forget it; a node where nothing was opened is asked nothing."""
+        if ports or self._known(name, unit):
+            self._apply(name, unit, ())
+        self._disk.remove_empty(self._path(name, unit).parent)
+
+    def files(self, name: str, unit: str) -> tuple[Path, ...]:
+        """The file that keeps the ports open over the node's next start, where there is one."""
+        path = self._path(name, unit)
+        return (path,) if path.exists() else ()
+
+    def _known(self, name: str, unit: str) -> bool:
+        """Whether anything of a service without ports may be left; a node that never had any is asked nothing."""
+        return bool(self.files(name, unit)) or self._firewalld.knows(_tag(name))
+
+    def _apply(self, name: str, unit: str, ports: Sequence[str]) -> None:
+        """The file is there as long as any rule may be: by it a later run knows that there is something to undo."""
+        path, text = self._path(name, unit), self._at_start(name, unit, ports)
+        stale = self._is_stale(name, unit, ports)
+        if stale and text:
+            self._disk.make_folder(path.parent, 0o755, 0o755)
+            self._disk.write(path, text, PLACED_MODE)
+            self._labels.restore([path.parent, path])
+        if self._is_managed():
+            self._firewalld.have(_tag(name), ports)
+        else:
+            self._nftables.have(_tag(name), ports)
+        if text is None:
+            self._disk.sweep(path)
+            self._disk.remove(path)
+            self._disk.remove_empty(path.parent)
+        if stale:
+            self._systemd.reload()
+
+    def _is_managed(self) -> bool:
+        if self._managed is None:
+            self._managed = self._systemd.state(_FIREWALLD).is_active
+        return self._managed
+
+    def _is_stale(self, name: str, unit: str, ports: Sequence[str]) -> bool:
+        return self._disk.read(self._path(name, unit)) != self._at_start(name, unit, ports)
+
+    def _path(self, name: str, unit: str) -> Path:
+        return self._places.etc / "systemd/system" / f"{unit}.d" / f"50-{_tag(name)}-ports.conf"
+
+    def _at_start(self, name: str, unit: str, ports: Sequence[str]) -> bytes | None:
+        """A setting of the unit that makes the rules before it starts, where they are not there by then."""
+        rules = [] if not ports or self._is_managed() else self._nftables.commands(_tag(name), ports)
+        if not rules:
+            return None
+        text = f"# The ports of {name}, written by edpm.services\n[Unit]\nAfter=nftables.service\n"
+        section = _SECTIONS.get(unit.rpartition(".")[2])
+        if section:
+            there = f"nft list ruleset | grep -qF 'comment \"{_tag(name)}\"'"
+            made = "; ".join(f"nft {rule}" for rule in rules)
+            script = f"{there} || {{ {made}; }}".replace('"', '\\"')
+            text += f'\n[{section}]\nExecStartPre=+-/bin/sh -c "{script}"\n'
+        return text.encode()
+
+
+def _tag(name: str) -> str:
+    return f"edpm_{name}"

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""nova-compute on a node: who it is, how its guests migrate, and what it needs for volumes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from ansible_collections.edpm.services.plugins.plugin_utils._bundle.bundle import bundle
+from ansible_collections.edpm.services.plugins.plugin_utils._bundle.migration import (
+    known_hosts,
+    known_hosts_path,
+    migrates_over,
+    with_known_hosts,
+)
+
+from .definitions import keyed, live_of, parcelled, planned, text_of
+
+CELL = {"01-nova.conf": b"[DEFAULT]\n"}
+KEYS = {"ssh-privatekey": b"PRIVATE", "ssh-publickey": b"ssh-ed25519 AAAA nova@cell\n"}
+HOST_FILE = "/etc/nova/nova.conf.d/02-nova-host-specific.conf"
+OVER_SSH = """\
+[DEFAULT]
+host = compute-0
+
+[libvirt]
+live_migration_inbound_addr = 172.17.0.5
+live_migration_uri = qemu+ssh://nova@%s/system?keyfile=/var/lib/nova/.ssh/ssh-privatekey&proxy=netcat&no_tty=1
+"""
+OVER_TLS = """\
+[DEFAULT]
+host = compute-0
+
+[libvirt]
+live_migration_uri = qemu+tls://%s/system
+live_migration_with_native_tls = True
+"""
+
+
+def test_a_compute_keeps_its_id_whatever_happens_to_its_files() -> None:
+    plain, fast = (parcelled(keyed("nova_compute", CELL, instance=instance)) for instance in ("", "fast"))
+    assert [(one.path, one.owner, one.mode) for one in (*plain.seeds, *fast.seeds)] == [
+        ("/var/lib/nova/compute_id", "nova", 0o644),
+        ("/var/lib/nova-fast/compute_id", "nova", 0o644),
+    ]
+
+
+def test_a_key_for_migration_becomes_files_that_need_no_restart() -> None:
+    with_key, other = (keyed("nova_compute", {**CELL, **KEYS, "ssh-privatekey": key}) for key in (b"PRIVATE", b"OTHER"))
+    sent = parcelled(with_key)
+    files = live_of(sent)
+    assert {path: (one.mode, one.owner, one.secret) for path, one in files.items()} == {
+        "/var/lib/nova/.ssh/authorized_keys": (0o600, "nova", True),
+        "/var/lib/nova/.ssh/config": (0o600, "nova", False),
+        "/var/lib/nova/.ssh/ssh-privatekey": (0o600, "nova", True),
+    }
+    assert files["/var/lib/nova/.ssh/ssh-privatekey"].content == b"PRIVATE\n"
+    assert files["/var/lib/nova/.ssh/authorized_keys"].content == b"restrict ssh-ed25519 AAAA nova@cell\n"
+    assert b"StrictHostKeyChecking yes" in files["/var/lib/nova/.ssh/config"].content
+    assert not [file for file in sent.files if "ssh" in file.path]
+    assert sent.digest == parcelled(other).digest
+    folder = next(one for one in sent.folders if one.path == "/var/lib/nova/.ssh")
+    assert (folder.owner, folder.mode, folder.setype) == ("nova", 0o700, "ssh_home_t")
+    assert [(one.name, one.shell) for one in sent.users] == [("nova", "/bin/sh")]
+    assert sent.packages == {"apt": ("netcat-openbsd",), "dnf": ("nmap-ncat",)}
+
+
+def test_the_nodes_own_file_says_how_guests_migrate() -> None:
+    assert text_of(bundle(keyed("nova_compute", {**CELL, **KEYS})), HOST_FILE) == OVER_SSH
+    tls = keyed("nova_compute", CELL, options={"edpm_nova_compute_migration": "tls"})
+    assert text_of(bundle(tls), HOST_FILE) == OVER_TLS
+    assert text_of(bundle(keyed("nova_compute", CELL)), HOST_FILE) == "[DEFAULT]\nhost = compute-0\n"
+    unnumbered = keyed("nova_compute", {**CELL, **KEYS}, my_ip=None)
+    assert "inbound_addr" not in text_of(bundle(unnumbered), HOST_FILE)
+
+
+def test_what_the_groups_snippet_says_of_migration_is_not_said_after_it() -> None:
+    theirs = b"[libvirt]\nlive_migration_uri = qemu+tcp://%s/system\n"
+    found = bundle(keyed("nova_compute", {**CELL, **KEYS}, profile=theirs))
+    assert "live_migration_uri" not in text_of(found, HOST_FILE)
+    assert "live_migration_inbound_addr" in text_of(found, HOST_FILE)
+
+
+def test_without_a_file_of_the_node_one_is_made_for_the_settings() -> None:
+    asked = replace(planned("nova_compute"), options={"edpm_nova_compute_migration": "tls"})
+    assert text_of(bundle(asked), HOST_FILE).startswith("[libvirt]\nlive_migration_uri = qemu+tls://%s/system\n")
+
+
+def test_an_instance_has_a_key_of_its_own_and_no_door_of_its_own() -> None:
+    sent = parcelled(keyed("nova_compute", {**CELL, **KEYS}, instance="fast"))
+    assert sorted(live_of(sent)) == ["/var/lib/nova-fast/.ssh/config", "/var/lib/nova-fast/.ssh/ssh-privatekey"]
+    assert "Volume=/var/lib/nova-fast/.ssh:/var/lib/nova/.ssh:ro\n" in sent.units["edpm_nova_compute@fast.container"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "options", "sentence"),
+    [
+        (
+            {},
+            {"edpm_nova_compute_migration": "ssh"},
+            "nova_compute: guests shall migrate over SSH, and no Secret has the key ssh-privatekey and ssh-publickey; "
+            "list nova-migration-ssh-key among its data sources, or set edpm_nova_compute_migration to tls or none.",
+        ),
+        (
+            {"ssh-privatekey": b"P", "ssh-publickey": b"one\ntwo\n"},
+            {},
+            "Secret openstack/config, key ssh-publickey: is no public key; put the one line of the key's .pub file "
+            "there.",
+        ),
+        (
+            {},
+            {"edpm_nova_compute_migration": "tcp"},
+            "nova_compute: edpm_nova_compute_migration is 'tcp'; write ssh, tls or none.",
+        ),
+        (
+            {},
+            {"edpm_nova_compute_iscsid": "yes"},
+            "nova_compute: edpm_nova_compute_iscsid is 'yes'; write true or false.",
+        ),
+    ],
+)
+def test_what_cannot_be_is_a_sentence(keys: dict[str, bytes], options: dict[str, str], sentence: str) -> None:
+    assert bundle(keyed("nova_compute", {**CELL, **keys}, options=options)).errors == (sentence,)
+
+
+def test_a_key_that_nobody_uses_is_told() -> None:
+    for said, way in (("tls", "over tls"), ("none", "not at all")):
+        plan = keyed("nova_compute", {**CELL, **KEYS}, options={"edpm_nova_compute_migration": said})
+        assert bundle(plan).notes == (
+            f"nova_compute: the key for migration over SSH is left out, since guests migrate {way}.",
+        )
+        assert parcelled(plan).live == ()
+
+
+def test_volumes_bring_their_programs_only_where_they_are_asked_for() -> None:
+    plain = parcelled(keyed("nova_compute", CELL))
+    assert (plain.packages, plain.node_units, plain.modules) == ({}, (), ())
+    asked = keyed(
+        "nova_compute", CELL, options={"edpm_nova_compute_iscsid": True, "edpm_nova_compute_multipathd": True}
+    )
+    sent = parcelled(asked)
+    assert sent.packages == {
+        "apt": ("multipath-tools", "open-iscsi"),
+        "dnf": ("device-mapper-multipath", "iscsi-initiator-utils"),
+    }
+    assert sent.node_units == ("iscsid.socket", "multipathd.service")
+    assert sent.modules == ("iscsi_tcp", "dm-multipath")
+    unit = sent.units["edpm_nova_compute.container"]
+    for path in ("/etc/iscsi", "/var/lib/iscsi", "/run/lock/iscsi", "/etc/multipath", "/etc/multipath.conf"):
+        assert f"Volume={path}:{path}" in unit
+    assert text_of(bundle(asked), HOST_FILE).endswith("[libvirt]\nvolume_use_multipath = True\n")
+
+
+def test_the_secret_for_ceph_is_defined_where_the_configuration_names_one() -> None:
+    named = b"[libvirt]\nrbd_user = openstack\nrbd_secret_uuid = 5a1b0e9e-0a3c-4e1f-9f35-1f0d9f3b9f53\n"
+    keyring = b"[client.openstack]\n key = c2VjcmV0\n"
+    files = {**CELL, "03-ceph.conf": named, "ceph.client.openstack.keyring": keyring, "ceph.conf": b"[global]\n"}
+    found = bundle(keyed("nova_compute", files))
+    unit = found.units["edpm_nova_compute.container"]
+    assert (
+        "ExecStartPost=/usr/bin/podman exec --user=root edpm_nova_compute python3 "
+        "/var/lib/openstack/config/files/usr/local/libexec/edpm/ceph_secret.py /var/lib/openstack/config\n"
+    ) in unit
+    assert "c2VjcmV0" not in unit + found.kolla
+    compile(text_of(found, "/usr/local/libexec/edpm/ceph_secret.py"), "ceph_secret.py", "exec")
+    assert "ExecStartPost" not in bundle(keyed("nova_compute", CELL)).units["edpm_nova_compute.container"]
+
+
+def test_known_hosts_are_the_same_bytes_in_whatever_order_they_come() -> None:
+    first = (("Compute-0", "172.17.0.5", "compute-0"), {"ssh-ed25519": "AAAA", "ssh-rsa": "BBBB"})
+    second = (("compute-1",), {"ssh-ed25519": "CCCC"})
+    text = known_hosts([first, second])
+    assert text == known_hosts([second, first])
+    assert text.decode().splitlines() == [
+        "172.17.0.5,compute-0 ssh-ed25519 AAAA",
+        "172.17.0.5,compute-0 ssh-rsa BBBB",
+        "compute-1 ssh-ed25519 CCCC",
+    ]
+    assert known_hosts([]) == b""
+
+
+def test_a_compute_that_migrates_over_ssh_wants_the_keys_of_all_hosts() -> None:
+    plan = keyed("nova_compute", {**CELL, **KEYS})
+    assert known_hosts_path(plan) == "/var/lib/nova/.ssh/known_hosts"
+    assert known_hosts_path(keyed("nova_compute", {**CELL, **KEYS}, instance="a")) == "/var/lib/nova-a/.ssh/known_hosts"
+    assert known_hosts_path(keyed("nova_compute", CELL)) is None
+    assert known_hosts_path(planned("libvirt")) is None
+    assert migrates_over(planned("libvirt")) == "none"
+    sent = parcelled(plan)
+    more = with_known_hosts(with_known_hosts(sent, b"old"), b"new")
+    assert sorted(live_of(more)) == [one.path for one in more.live]
+    assert live_of(more)["/var/lib/nova/.ssh/known_hosts"].content == b"new"
+    assert (len(more.live), more.digest) == (len(sent.live) + 1, sent.digest)

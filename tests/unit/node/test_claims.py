@@ -1,0 +1,470 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a service takes of the node: packages, units of the node's own, ports, labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.edpm.services.plugins.module_utils._node.bundle import (
+    Bundle,
+    Folder,
+    Health,
+    Image,
+    LiveFile,
+    Seed,
+)
+from ansible_collections.edpm.services.plugins.module_utils._node.commands import Result
+from ansible_collections.edpm.services.plugins.module_utils._node.errors import Failed, NodeError
+
+from .fakes import away, back, bundle_of, deploy, everything_in, told
+from .node_programs import NO_MATCH
+from .plug import Plug
+from .programs import World
+from .samples import FIRST, SECOND, A, B, home
+
+TAG = "edpm_nova_compute"
+DROP: list[dict[str, Any]] = [{"counter": {"packets": 0, "bytes": 0}}, {"drop": None}]
+REJECT_OF_IPTABLES: list[dict[str, Any]] = [{"counter": None}, {"xt": {"type": "target", "name": "REJECT"}}]
+
+
+# --- packages and units ----------------------------------------------------------------------------------------------
+@pytest.fixture
+def debian(world: World) -> World:
+    world.places.etc.mkdir(exist_ok=True)
+    (world.places.etc / "os-release").write_text('PRETTY_NAME="x"\nID=ubuntu\nID_LIKE=debian\n')
+    return world
+
+
+def packed(world: World, **others: Any) -> Bundle:
+    return bundle_of(world, A, FIRST, packages={"apt": ("one", "two"), "dnf": ("three",)}, **others)
+
+
+def test_packages_are_installed_where_they_are_missing_and_never_looked_for_again(debian: World) -> None:
+    debian.fabric.packages.add("one")
+    debian.fabric.available.add("two")
+    outcome = deploy(debian, packed(debian))
+    assert outcome.changes.ground == ("package two",)
+    (asked,) = debian.argv("apt-get")
+    assert asked[asked.index("--") + 1 :] == ["two"]
+    assert "--no-install-recommends" in asked
+    debian.calls.clear()
+    assert not deploy(debian, packed(debian)).changes.any
+    assert debian.argv("apt-get") == []
+
+
+def test_package_lists_are_fetched_only_when_that_may_help(debian: World) -> None:
+    debian.fabric.unlisted |= {"one", "two"}
+    deploy(debian, packed(debian))
+    assert ["update" in call for call in debian.argv("apt-get")] == [False, True, False]
+
+
+def test_another_family_of_nodes_has_another_manager(world: World) -> None:
+    world.places.etc.mkdir()
+    (world.places.etc / "os-release").write_text('ID="rhel"\nID_LIKE="fedora"\n')
+    world.fabric.available.add("three")
+    assert deploy(world, packed(world)).changes.ground == ("package three",)
+    assert world.fabric.packages == {"three"}
+    assert not deploy(world, packed(world)).changes.any
+
+
+def test_check_mode_names_packages_and_units_and_touches_none(debian: World) -> None:
+    debian.fabric.files["iscsid.socket"] = "disabled"
+    made = packed(debian, node_units=("iscsid.socket",), masked=("libvirtd.socket",))
+    assert deploy(debian, made, check=True).changes.ground == (
+        *("package one", "package two"),
+        *("unit libvirtd.socket, not masked", "unit iscsid.socket, disabled"),
+    )
+    assert (debian.fabric.packages, debian.fabric.files) == (set(), {"iscsid.socket": "disabled"})
+
+
+def test_a_unit_is_masked_before_a_package_starts_it_and_others_are_switched_on(debian: World) -> None:
+    debian.fabric.available |= {"one", "two"}
+    made = packed(debian, node_units=("one.service",), masked=("two.service",))
+    plug = Plug()
+    deploy(debian, made, plug=plug)
+    names = [name for name in plug.names if name.endswith(".service") or name == "install"]
+    assert names == ["mask two.service", "install"]
+    assert debian.fabric.files["one.service"] == "enabled"
+    assert not deploy(debian, made).changes.any
+    away(debian)
+    assert debian.fabric.files == {"one.service": "disabled", "two.service": "disabled"}
+
+
+def test_units_that_somebody_switched_off_are_told_and_switched_on_without_a_restart(world: World) -> None:
+    world.fabric.files.update({"iscsid.socket": "enabled", "libvirtd.socket": "enabled"})
+    made = bundle_of(world, A, FIRST, node_units=("iscsid.socket",), masked=("libvirtd.socket",))
+    deploy(world, made)
+    assert world.fabric.up == {"iscsid.socket"}
+    assert not deploy(world, made).changes.any
+    world.fabric.up.clear()
+    world.fabric.files["libvirtd.socket"] = "disabled"
+    assert told(world)["drift"] == [
+        {"name": "unit libvirtd.socket", "what": "not masked"},
+        {"name": "unit iscsid.socket", "what": "down"},
+    ]
+    outcome = deploy(world, made)
+    assert (len(outcome.changes.ground), outcome.restarted) == (2, False)
+    assert told(world)["drift"] == []
+
+
+def test_what_one_generation_masks_the_next_may_want_and_the_other_way_round(world: World) -> None:
+    world.fabric.files.update({"a.socket": "disabled", "b.socket": "disabled"})
+    first = bundle_of(world, A, FIRST, masked=("a.socket",), node_units=("b.socket",))
+    second = bundle_of(world, B, SECOND, masked=("b.socket",), node_units=("a.socket",))
+    deploy(world, first)
+    deploy(world, second)
+    assert (world.fabric.files, world.fabric.up) == ({"a.socket": "enabled", "b.socket": "masked"}, {"a.socket"})
+    assert not deploy(world, second).changes.any
+    back(world)
+    assert (world.fabric.files, world.fabric.up) == ({"a.socket": "masked", "b.socket": "enabled"}, {"b.socket"})
+    away(world)
+    assert (world.fabric.files, world.fabric.up) == ({"a.socket": "disabled", "b.socket": "disabled"}, set())
+
+
+def test_a_switch_that_fails_gives_the_old_generation_its_claims_again(world: World) -> None:
+    world.fabric.files.update({"a.socket": "disabled", "b.socket": "disabled"})
+    world.fabric.chain("INPUT", "drop")
+    first = bundle_of(world, A, FIRST, node_units=("a.socket",), ports=("tcp 22",))
+    deploy(world, first)
+    with pytest.raises(Failed, match="generation aaaaaaa runs again as before"):
+        deploy(world, bundle_of(world, B, {"1": b"die"}, node_units=("b.socket",), ports=("tcp 23",)))
+    assert (world.fabric.files, world.fabric.up) == ({"a.socket": "enabled", "b.socket": "disabled"}, {"a.socket"})
+    assert world.fabric.rules() == [f"tcp 22 {TAG}"]
+    assert not deploy(world, first).changes.any
+
+
+REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "no such package": (
+        {"packages": {"apt": ("none",)}},
+        {},
+        "needs none, which apt cannot install on the node: E: Unable",
+    ),
+    "no name for it": (
+        {"packages": {"dnf": ("x",)}},
+        {},
+        "nova_compute names packages for dnf, and this node uses apt; name its packages in the definition",
+    ),
+    "no dpkg": (
+        {"packages": {"apt": ("x",)}},
+        {"dpkg-query": Result(127)},
+        "The node has no dpkg-query, so nothing can be said about its packages",
+    ),
+    "no unit": (
+        {"node_units": ("no.service",)},
+        {},
+        "The node has no unit no.service, which nova_compute needs; install",
+    ),
+    "masked by others": (
+        {"node_units": ("held.service",)},
+        {},
+        "The unit held.service, which nova_compute needs, is masked on the node; unmask it",
+    ),
+    "does not start": (
+        {"node_units": ("iscsid.socket",)},
+        {"systemctl start": Result(1, "", "Job failed")},
+        "systemctl start iscsid.socket failed on the node, and nova_compute needs it: Job failed; see to it there",
+    ),
+    "no nft": (
+        {"ports": ("tcp 1",)},
+        {"nft insert": Result(1, "", "Operation not permitted")},
+        'nft insert rule inet filter INPUT tcp dport 1 accept comment "edpm_nova_compute" failed on the node',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_the_node_refuses_is_told_and_the_service_is_not_touched(debian: World, case: str) -> None:
+    others, refuse, says = REFUSED[case]
+    debian.fabric.files.update({"held.service": "masked", "iscsid.socket": "disabled"})
+    debian.fabric.chain("INPUT", "drop")
+    deploy(debian, bundle_of(debian, A, FIRST))
+    processes = dict(debian.processes)
+    debian.refuse.update(refuse)
+    with pytest.raises(NodeError) as caught:
+        deploy(debian, bundle_of(debian, B, SECOND, **others))
+    assert says in str(caught.value)
+    assert debian.processes == processes
+    assert (home(debian) / "current").readlink().name == A
+    assert not (home(debian) / "generations/.staging").exists()
+
+
+# --- a service that is no container ----------------------------------------------------------------------------------
+def plain(world: World, digest: str = A, **others: Any) -> Bundle:
+    fields = {
+        "image": Image(""),
+        "units": {},
+        "packages": {"apt": ("libvirt",)},
+        "node_units": ("libvirt.service", "virtlogd.socket"),
+        "health": Health(("virsh", "version"), on_node=True, settle=0, timeout=5),
+        "busy": ("virsh", "list"),
+        "reload": ("virt-admin", "reload"),
+        **others,
+    }
+    return bundle_of(world, digest, {"1.conf": digest.encode()}, **fields)
+
+
+@pytest.fixture
+def virsh(debian: World) -> World:
+    debian.fabric.available.add("libvirt")
+    debian.fabric.files["virtlogd.socket"] = "disabled"
+    debian.refuse.update({name: Result(0) for name in ("virsh version", "virsh list", "virt-admin")})
+    debian.images.clear()
+    return debian
+
+
+def test_a_service_of_the_nodes_packages_goes_through_its_whole_life(virsh: World) -> None:
+    assert deploy(virsh, plain(virsh)).restarted
+    assert virsh.argv("podman") == []
+    assert virsh.fabric.up == {"libvirt.service", "virtlogd.socket"}
+    assert not deploy(virsh, plain(virsh)).changes.any
+    found = told(virsh)
+    assert (found["unit"]["name"], found["healthy"], found["drift"]) == ("libvirt.service", True, [])
+    virsh.calls.clear()
+    deploy(virsh, plain(virsh, B))
+    assert virsh.done("restart") == [["systemctl", "restart", "--", "libvirt.service"]]
+    assert back(virsh).digest == A
+    state = virsh.places.root.parent / "state"
+    deploy(virsh, plain(virsh, A, live=(LiveFile(str(state / "ca.pem"), b"PEM"),)))
+    assert ["virt-admin", "reload"] in virsh.calls
+    virsh.refuse["virsh list"] = Result(0, "guest\n")
+    with pytest.raises(NodeError, match="nova_compute is still in use by guest"):
+        away(virsh)
+    away(virsh, force=True)
+    assert (virsh.fabric.up, home(virsh).exists(), state.joinpath("ca.pem").exists()) == (set(), False, False)
+    assert virsh.argv("podman") == []
+
+
+def test_one_that_was_enabled_before_runs_on_without_us(virsh: World) -> None:
+    virsh.fabric.packages.add("libvirt")
+    virsh.fabric.files["libvirt.service"] = "enabled"
+    virsh.fabric.up.add("libvirt.service")
+    deploy(virsh, plain(virsh))
+    away(virsh)
+    assert virsh.fabric.up == {"libvirt.service"}
+
+
+def test_one_that_does_not_answer_on_the_node_goes_back(virsh: World) -> None:
+    deploy(virsh, plain(virsh))
+    virsh.refuse["virsh version"] = Result(1, "", "no connection")
+    with pytest.raises(Failed, match=r"libvirt.service is up, and its health check fails \(no connection\)"):
+        deploy(virsh, plain(virsh, B))
+
+
+def test_one_whose_first_start_fails_is_switched_off_again(virsh: World) -> None:
+    virsh.refuse["virsh version"] = Result(1, "", "no connection")
+    with pytest.raises(Failed, match="nothing of this first deployment was left running"):
+        deploy(virsh, plain(virsh))
+    assert (virsh.fabric.up, set(virsh.fabric.files.values())) == (set(), {"disabled"})
+
+
+# --- nftables --------------------------------------------------------------------------------------------------------
+def open_for(world: World, *ports: str, digest: str = A) -> Bundle:
+    return bundle_of(world, digest, {"1.conf": digest.encode()}, ports=ports)
+
+
+RULESETS: dict[str, tuple[tuple[str, str, tuple[list[dict[str, Any]], ...]], ...]] = {
+    "policy drop": (("INPUT", "drop", ()),),
+    "drop at the end": (("INPUT", "accept", ([NO_MATCH, {"accept": None}], DROP)),),
+    "iptables' reject": (("INPUT", "accept", (REJECT_OF_IPTABLES,)),),
+    "drop in a chain that is called": (
+        ("INPUT", "accept", ([NO_MATCH, {"jump": {"target": "DEEP"}}],)),
+        ("DEEP", "", ([{"goto": {"target": "DEEPER"}}],)),
+        ("DEEPER", "", ([{"log": None}, {"reject": None}],)),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RULESETS)
+def test_ports_are_opened_at_the_top_of_a_chain_that_closes_them(world: World, case: str) -> None:
+    for name, policy, rules in RULESETS[case]:
+        world.fabric.chain(name, policy, rules)
+    made = open_for(world, "tcp 5900-6923", "udp 53")
+    outcome = deploy(world, made)
+    assert outcome.changes.ground == ("port tcp 5900-6923", "port udp 53", "ports at start")
+    assert sorted(world.fabric.rules()) == [f"tcp 5900-6923 {TAG}", f"udp 53 {TAG}"]
+    assert world.fabric.ruleset is not None
+    assert world.fabric.ruleset[0]["rule"]["comment"] == TAG
+    assert not deploy(world, made).changes.any
+
+
+OPEN: dict[str, tuple[list[dict[str, Any]], ...]] = {
+    "policy accept": (),
+    "only some are dropped": ([NO_MATCH, {"drop": None}],),
+    "a circle": ([{"jump": {"target": "INPUT"}}],),
+}
+
+
+@pytest.mark.parametrize("case", OPEN)
+def test_a_chain_that_lets_all_pass_is_left_alone(world: World, case: str) -> None:
+    world.fabric.chain("INPUT", "accept", OPEN[case])
+    before = list(world.fabric.ruleset or ())
+    assert deploy(world, open_for(world, "tcp 22")).changes.ground == ()
+    assert world.fabric.ruleset == before
+    assert not (world.places.etc / "systemd").exists()
+
+
+def test_a_node_without_a_firewall_needs_nothing(world: World) -> None:
+    assert deploy(world, open_for(world, "tcp 22")).changes.ground == ()
+    world.calls.clear()
+    deploy(world, bundle_of(world, B, SECOND))
+    assert world.argv("nft") == []
+
+
+def test_ports_come_back_with_the_service_and_with_the_next_deployment(world: World) -> None:
+    world.fabric.chain("INPUT", "drop")
+    made = open_for(world, "tcp 22")
+    deploy(world, made)
+    dropin = world.places.etc / f"systemd/system/{TAG}.service.d/50-{TAG}-ports.conf"
+    assert dropin.read_text().splitlines()[1:] == [
+        *("[Unit]", "After=nftables.service", "", "[Service]"),
+        f'ExecStartPre=+-/bin/sh -c "nft list ruleset | grep -qF \'comment \\"{TAG}\\"\' || '
+        f'{{ nft insert rule inet filter INPUT tcp dport 22 accept comment \'\\"{TAG}\\"\'; }}"',
+    ]
+    world.fabric.ruleset = None
+    world.fabric.chain("INPUT", "drop")
+    assert told(world)["drift"] == [{"name": "port tcp 22", "what": "missing"}]
+    world.calls.clear()
+    outcome = deploy(world, made)
+    assert (outcome.changes.ground, outcome.restarted) == (("port tcp 22",), False)
+    assert world.fabric.rules() == [f"tcp 22 {TAG}"]
+    dropin.unlink()
+    assert told(world)["drift"] == [{"name": "ports at start", "what": "missing"}]
+    deploy(world, made)
+    assert dropin.exists()
+
+
+def test_ports_that_are_no_longer_needed_are_closed_and_others_stay(world: World) -> None:
+    world.fabric.chain("INPUT", "drop")
+    theirs = {"family": "inet", "table": "filter", "chain": "INPUT", "handle": 7, "comment": "admin"}
+    match = {"op": "==", "left": {"payload": {"protocol": "tcp", "field": "dport"}}, "right": 22}
+    assert world.fabric.ruleset is not None
+    world.fabric.ruleset.append({"rule": {**theirs, "expr": [{"match": match}, {"accept": None}]}})
+    deploy(world, open_for(world, "tcp 22", "tcp 23"))
+    deploy(world, open_for(world, "tcp 23", digest=B))
+    assert sorted(world.fabric.rules()) == ["tcp 22 admin", f"tcp 23 {TAG}"]
+    deploy(world, open_for(world, digest="c" * 64))
+    assert world.fabric.rules() == ["tcp 22 admin"]
+    assert not (world.places.etc / f"systemd/system/{TAG}.service.d").exists()
+
+
+def test_a_ruleset_that_nobody_can_read_is_none(world: World) -> None:
+    world.refuse["nft --json"] = Result(0, "no JSON")
+    assert deploy(world, open_for(world, "tcp 22")).changes.ground == ()
+
+
+# --- firewalld -------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def firewalld(world: World) -> World:
+    world.fabric.chain("filter_INPUT", "drop", table="firewalld")
+    world.fabric.files["firewalld.service"] = "enabled"
+    world.fabric.up.add("firewalld.service")
+    world.fabric.zones.update({"public": {"ssh", "443/tcp"}, "internal": set()})
+    zones = world.places.etc / "firewalld/zones"
+    zones.mkdir(parents=True)
+    (zones / "public.xml").write_text('<zone>\n  <port port="443" protocol="tcp"/>\n</zone>\n')
+    return world
+
+
+def test_firewalld_gets_a_service_for_good_and_the_ports_at_once(firewalld: World) -> None:
+    made = open_for(firewalld, "tcp 5900-6923", "tcp 443")
+    assert deploy(firewalld, made).changes.ground == ("port tcp 5900-6923", "port tcp 443")
+    assert firewalld.fabric.zones == {
+        "public": {"ssh", "443/tcp", "5900-6923/tcp"},
+        "internal": {"443/tcp", "5900-6923/tcp"},
+    }
+    services = firewalld.places.etc / f"firewalld/services/{TAG}.xml"
+    assert '<port port="5900-6923" protocol="tcp"/>' in services.read_text()
+    assert not deploy(firewalld, made).changes.any
+    # After a reload it is the service that counts.
+    firewalld.fabric.zones.update({"public": {"ssh", "443/tcp", TAG}, "internal": {TAG}})
+    assert not deploy(firewalld, made).changes.any
+    firewalld.fabric.zones["internal"].clear()
+    assert [one["name"] for one in told(firewalld)["drift"]] == ["port tcp 5900-6923", "port tcp 443"]
+    deploy(firewalld, open_for(firewalld, "tcp 5901", digest=B))
+    assert firewalld.fabric.zones == {"public": {"ssh", "443/tcp", TAG}, "internal": {"5901/tcp"}}
+
+
+def test_where_no_zone_has_an_interface_the_default_one_counts(firewalld: World) -> None:
+    firewalld.fabric.zones_are_active = False
+    deploy(firewalld, open_for(firewalld, "tcp 22"))
+    assert firewalld.fabric.zones == {"public": {"ssh", "443/tcp", "22/tcp"}, "internal": set()}
+
+
+def test_removal_closes_in_firewalld_what_no_administrator_opened(firewalld: World) -> None:
+    before = everything_in(firewalld.places.etc / "firewalld/zones")
+    deploy(firewalld, open_for(firewalld, "tcp 5900", "tcp 443"))
+    assert everything_in(firewalld.places.etc / "firewalld/zones") != before
+    away(firewalld)
+    assert firewalld.fabric.zones == {"public": {"ssh", "443/tcp"}, "internal": set()}
+    assert list((firewalld.places.etc / "firewalld/services").iterdir()) == []
+    assert TAG not in "".join(path.read_text() for path in (firewalld.places.etc / "firewalld").rglob("*.xml"))
+
+
+def test_firewalld_that_refuses_is_told(firewalld: World) -> None:
+    firewalld.refuse["firewall-cmd --permanent"] = Result(1, "", "Error: ACCESS_DENIED")
+    with pytest.raises(NodeError, match=f"firewall-cmd --permanent --new-service={TAG} failed on the node: Error: ACC"):
+        deploy(firewalld, open_for(firewalld, "tcp 22"))
+
+
+# --- SELinux ---------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def selinux(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    (world.places.kernel / "fs/selinux").mkdir(parents=True)
+    (world.places.kernel / "fs/selinux/enforce").touch()
+
+    def label(path: Path, _name: str, *, follow_symlinks: bool) -> bytes:
+        assert not follow_symlinks
+        kind = world.fabric.kinds.get(str(path), "var_lib_t")
+        return f"system_u:object_r:{kind}:s0\0".encode()
+
+    monkeypatch.setattr("os.getxattr", label, raising=False)
+    return world
+
+
+def labelled(world: World) -> Bundle:
+    state = world.places.root.parent / "state"
+    return bundle_of(
+        world,
+        A,
+        FIRST,
+        folders=(Folder(str(state / "shared"), setype="container_file_t"), Folder(str(state / "plain"))),
+        live=(LiveFile(str(state / "shared/ca.crt"), b"PEM"),),
+        seeds=(Seed(str(state / "compute_id")),),
+        tmpfiles=("d /run/x",),
+    )
+
+
+def test_what_lies_outside_the_generations_gets_the_label_of_its_place(selinux: World) -> None:
+    state = selinux.places.root.parent / "state"
+    deploy(selinux, labelled(selinux))
+    assert sorted(selinux.fabric.labels) == sorted(
+        (
+            f"container_file_t {state / 'shared'}",
+            *(f"restored {path}" for path in (state / "plain", state / "shared/ca.crt", state / "compute_id")),
+            f"restored {selinux.places.etc / 'tmpfiles.d/edpm_nova_compute.conf'}",
+            f"restored {selinux.places.units / 'edpm_nova_compute.container'}",
+        )
+    )
+    assert not any(str(selinux.places.root) in line for line in selinux.fabric.labels)
+    assert not any("-F" in call for call in selinux.argv("restorecon"))
+
+
+def test_a_folder_with_another_label_is_set_right(selinux: World) -> None:
+    state = selinux.places.root.parent / "state"
+    deploy(selinux, labelled(selinux))
+    assert deploy(selinux, labelled(selinux)).changes.ground == (f"folder {state / 'shared'}",)
+    selinux.fabric.kinds[str(state / "shared")] = "container_file_t"
+    assert not deploy(selinux, labelled(selinux)).changes.any
+
+
+def test_a_label_that_cannot_be_set_is_told(selinux: World) -> None:
+    selinux.refuse["restorecon"] = Result(255, "", "Operation not supported")
+    with pytest.raises(NodeError, match=r"The SELinux label of .* cannot be set on the node: Operation not supported"):
+        deploy(selinux, labelled(selinux))
+
+
+def test_without_selinux_no_label_is_asked_for_or_set(world: World) -> None:
+    deploy(world, labelled(world))
+    assert (world.argv("restorecon"), world.argv("chcon")) == ([], [])
