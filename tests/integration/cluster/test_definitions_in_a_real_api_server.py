@@ -481,4 +481,15 @@ class TestRoles:
         status = ("patch", "nec", "edpm-compute-0", "--subresource=status", "--type=merge", "-p", patch, *reader)
         here.kubectl(*status)
         assert here.get(compute())["status"] == {"deployedDigest": "3f9c21e"}
-        assert "forbidden" in refusal(here.kubectl("delete", "nec", "edpm-compute-0", *reader, check=False))
+        here.kubectl("delete", "nec", "edpm-compute-0", *reader)
+
+    def test_a_writer_neither_makes_nor_deletes_what_it_only_marks(
+        self, here: Namespace, reader: tuple[str, ...]
+    ) -> None:
+        here.kubectl("create", "rolebinding", "reconcile", "--clusterrole=edpm-services-writer", "--user=planner")
+        asked = ("auth", "can-i", "patch", "openstackdataplanenodes.dataplane.openstack.org", *reader)
+        until(lambda: here.kubectl(*asked, check=False).returncode == 0, "the role binding is in force")
+        here.send("create", node("edpm-compute-0", "nova-cell1"))
+        assert "forbidden" in here.refused("create", node("edpm-compute-1", "nova-cell1"), *reader)
+        assert "forbidden" in refusal(here.kubectl("delete", "osdpnode", "edpm-compute-0", *reader, check=False))
+        assert "forbidden" in refusal(here.kubectl("delete", "secret", "any", *reader, check=False))

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From what is wanted and what stands there to the steps that are missing, none where nothing is."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .._dataplane.model import Reference
+from .inventory_text import INVENTORY_KEY, digest_of, inventory_text
+from .leaving import Going
+from .look import World
+from .marks import Mark, is_compute, node_mark
+from .names import DEPLOYED_CELL, FINALIZER, INVENTORY, KEPT, NODE, REMOVAL, REQUESTED
+from .standing import Owner, Standing
+from .wanted import Chosen, Wanted
+
+LABELS = {"app.kubernetes.io/managed-by": "edpm.services", "app.kubernetes.io/part-of": "edpm.services"}
+#: What says which object it is, and never changes.
+IDENTITY = ("dataplaneNodeName", "instance", "cellName")
+#: All that we may set.
+FOLLOWING = frozenset(
+    {*IDENTITY, "sshKeySecretName", "inventoryConfigMapName", "networkAttachments", "deploy"},
+)
+#: Fields that a person may take over: what they set there stays.
+YIELDING = ("deploy",)
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """A new service object with its images, under the manager that never writes again."""
+
+    wanted: Wanted
+
+    @property
+    def ref(self) -> Reference:
+        """The object that it is about."""
+        return self.wanted.ref
+
+    def body(self) -> dict[str, Any]:
+        """Who it is and its images. Whether it may be deployed is told from the start where it may not."""
+        told = {name: self.wanted.spec[name] for name in IDENTITY if name in self.wanted.spec}
+        held = {} if self.wanted.spec["deploy"] else {"deploy": False}
+        return _body(self.wanted.api_version, self.ref, spec={**told, **held, **self.wanted.images})
+
+
+@dataclass(frozen=True, slots=True)
+class WriteInventory:
+    """The node's inventory ConfigMap. It belongs to the node's service objects and goes with the last of them."""
+
+    ref: Reference
+    text: str
+    objects: tuple[Wanted, ...]
+    known: Mapping[Reference, str]
+
+    def body(self, uids: Mapping[Reference, str]) -> dict[str, Any]:
+        """`uids` are those of objects that were made meanwhile."""
+        owners = [
+            Owner(one.api_version, one.ref.kind, one.ref.name, {**self.known, **uids}[one.ref]) for one in self.objects
+        ]
+        metadata = {"labels": LABELS, "ownerReferences": [owner.body() for owner in owners]}
+        return _body("v1", self.ref, metadata=metadata, data={INVENTORY_KEY: self.text})
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Our fields of a service object. `inventory` is what its annotation says unless a step before it found out."""
+
+    wanted: Wanted
+    stands: Standing | None
+    inventory: str
+
+    @property
+    def ref(self) -> Reference:
+        """The object that it is about."""
+        return self.wanted.ref
+
+    def body(self, stands: Standing | None, inventory: str, uid: str | None) -> dict[str, Any]:
+        """All that we apply, with what a person has taken over left out."""
+        metadata: dict[str, Any] = {
+            "annotations": {INVENTORY: inventory},
+            "finalizers": [FINALIZER],
+            "ownerReferences": [self.wanted.owner.body()],
+        }
+        if uid:
+            metadata["uid"] = uid
+        return _body(self.wanted.api_version, self.ref, metadata=metadata, spec=our_fields(self.wanted, stands))
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRemoval:
+    """The annotation that a service object's services are to leave the node; or that they are not, after all."""
+
+    stands: Standing
+    requested: bool
+    sentence: str
+
+    @property
+    def ref(self) -> Reference:
+        """The object that it is about."""
+        return self.stands.ref
+
+    def body(self) -> dict[str, Any]:
+        """What is not applied any more is taken back."""
+        said = {"annotations": {REMOVAL: REQUESTED}} if self.requested else {}
+        return _body(self.stands.api_version, self.ref, metadata={"uid": self.stands.uid, **said})
+
+
+@dataclass(frozen=True, slots=True)
+class LetGo:
+    """A service object whose services are off the node: deleted where it is not yet, its finalizer released."""
+
+    going: Going
+
+    @property
+    def ref(self) -> Reference:
+        """The object that it is about."""
+        return self.going.stands.ref
+
+
+@dataclass(frozen=True, slots=True)
+class SetMark:
+    """The cell that computes are deployed in, on a Node, Role or NodeSet."""
+
+    mark: Mark
+
+    @property
+    def ref(self) -> Reference:
+        """The object that it is about."""
+        return self.mark.stands.ref
+
+    def body(self) -> dict[str, Any]:
+        """With its uid, so that a Node that is deleted meanwhile is not made anew."""
+        stands = self.mark.stands
+        metadata = {"uid": stands.uid, "annotations": {DEPLOYED_CELL: self.mark.cell}}
+        return _body(stands.api_version, self.ref, metadata=metadata)
+
+
+Step = Create | WriteInventory | Apply | RequestRemoval | LetGo | SetMark
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The steps of one node, in their order: each relies on those before it."""
+
+    namespace: str
+    node: str
+    steps: tuple[Step, ...]
+
+
+def chains(world: World, wanted: Iterable[Wanted], going: Iterable[Going], chosen: Chosen) -> list[Chain]:
+    """One for each chosen node that something is to be done for."""
+    coming: defaultdict[tuple[str, str], list[Wanted]] = defaultdict(list)
+    leaving: defaultdict[tuple[str, str], list[Going]] = defaultdict(list)
+    for one in wanted:
+        coming[one.ref.namespace, one.node.name].append(one)
+    for other in going:
+        leaving[other.stands.ref.namespace, other.stands.node].append(other)
+    there = _cells(world)
+    found = [
+        Chain(*key, tuple(_steps(world, key, coming[key], leaving[key], there.get(key, {}))))
+        for key in sorted({*coming, *leaving, *_marked(world)})
+        if not chosen.nodes or key[1] in chosen.nodes
+    ]
+    return [chain for chain in found if chain.steps]
+
+
+def our_fields(wanted: Wanted, stands: Standing | None) -> dict[str, Any]:
+    """The fields of the spec that we apply.
+
+    Somebody may have applied a manifest of their own under our name, with edpm.services.cluster_definitions: what they
+    set there, a snippet perhaps, would be gone if it were left out, so it is applied as it is.
+    """
+    others = sorted(stands.ours - FOLLOWING) if stands is not None else []
+    kept = {name: stands.spec[name] for name in others if name in stands.spec} if stands is not None else {}
+    return kept | {name: value for name, value in wanted.spec.items() if not taken_over(wanted, stands, name)}
+
+
+def taken_over(wanted: Wanted, stands: Standing | None, name: str) -> bool:
+    """Whether a person has set a field to something else. One that is set back is ours again."""
+    if stands is None or name not in YIELDING or name in stands.ours or name not in stands.theirs:
+        return False
+    return bool(stands.spec.get(name) != wanted.spec[name])
+
+
+def differs(wanted: Wanted, stands: Standing, inventory: str) -> bool:
+    """Whether an object is to be applied again."""
+    fields = our_fields(wanted, stands)
+    return (
+        any(name not in stands.ours or stands.spec.get(name) != value for name, value in fields.items())
+        or not stands.ours <= fields.keys()
+        or FINALIZER not in stands.finalizers
+        or wanted.owner not in stands.owners
+        or _inventory_said(stands) not in (inventory, KEPT)
+    )
+
+
+def _steps(
+    world: World, key: tuple[str, str], wanted: list[Wanted], going: list[Going], there: Mapping[Reference, str]
+) -> list[Step]:
+    steps: list[Step] = []
+    if wanted:
+        steps += _coming_steps(world, wanted)
+    for one in going:
+        if one.free:
+            steps.append(LetGo(one))
+        elif one.stands.annotations.get(REMOVAL) != REQUESTED:
+            steps.append(RequestRemoval(one.stands, True, one.sentence))
+    free = {one.stands.ref for one in going if one.free}
+    cells = {cell for ref, cell in there.items() if ref not in free}
+    cells |= {one.cell for one in wanted if one.is_compute and one.cell}
+    mark = node_mark(world, *key, cells)
+    if mark is not None:
+        steps.append(SetMark(mark))
+    return steps
+
+
+def _coming_steps(world: World, wanted: list[Wanted]) -> list[Step]:
+    """New objects first, then the inventory that belongs to them, then our fields, which say that it is there."""
+    text = inventory_text(wanted[0].node)
+    digest = digest_of(text)
+    known = {one.ref: world.standings[one.ref] for one in wanted if one.ref in world.standings}
+    steps: list[Step] = [Create(one) for one in wanted if one.ref not in known]
+    uids = {ref: one.uid for ref, one in known.items()}
+    for name in sorted({one.spec["inventoryConfigMapName"] for one in wanted}):
+        named = tuple(one for one in wanted if one.spec["inventoryConfigMapName"] == name)
+        if not all(one.ref in known and _inventory_said(known[one.ref]) in (digest, KEPT) for one in named):
+            steps.append(WriteInventory(Reference("ConfigMap", wanted[0].ref.namespace, name), text, named, uids))
+    for one in wanted:
+        stands = known.get(one.ref)
+        if stands is None or differs(one, stands, digest):
+            steps.append(Apply(one, stands, digest))
+        if stands is not None and REMOVAL in stands.annotations:
+            steps.append(RequestRemoval(stands, False, "its node asks for it again"))
+    return steps
+
+
+def _inventory_said(stands: Standing) -> str | None:
+    return stands.annotations.get(INVENTORY)
+
+
+def _cells(world: World) -> dict[tuple[str, str], dict[Reference, str]]:
+    """The cells of the computes that stand there, by node."""
+    found: defaultdict[tuple[str, str], dict[Reference, str]] = defaultdict(dict)
+    for one in world.service_objects():
+        if one.spec.get("cellName") and is_compute(world, one):
+            found[one.ref.namespace, one.node][one.ref] = str(one.spec["cellName"])
+    return found
+
+
+def _marked(world: World) -> list[tuple[str, str]]:
+    """Nodes with a mark: one whose computes have gone in another way must lose it."""
+    return [
+        (ref.namespace, ref.name)
+        for ref, one in world.standings.items()
+        if ref.kind == NODE and one.annotations.get(DEPLOYED_CELL)
+    ]
+
+
+def _body(
+    api_version: str, ref: Reference, *, metadata: Mapping[str, Any] | None = None, **rest: Any
+) -> dict[str, Any]:
+    named = {"name": ref.name, "namespace": ref.namespace, **(metadata or {})}
+    return {"apiVersion": api_version, "kind": ref.kind, "metadata": named, **rest}

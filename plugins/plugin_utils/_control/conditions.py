@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The status of a service object, in the conventions of Kubernetes: what is there, what runs, and both together.
+
+A condition carries the generation that it was made of, and the time at which its status last became another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._bundle.digest import short
+from .leaving import REMOVED
+from .standing import Standing
+
+READY = "Ready"
+CONFIG_READY = "ConfigReady"
+DEPLOYMENT_READY = "DeploymentReady"
+LONGEST = 4096
+#: In deployedDigests: the service was on the node and is not any more.
+OFF = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a run did to one service of one node, as `edpm.services.service` returns it."""
+
+    node: str
+    service: str
+    namespace: str = ""
+    absent: bool = False
+    digest: str = ""
+    image: str = ""
+    changed: bool = False
+    failed: bool = False
+    msg: str = ""
+    restarted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Which run it was, in UTC as Kubernetes writes times."""
+
+    name: str
+    started: str
+    ended: str
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One service of a service object. `digest` is what the plan makes of it, "" where that cannot be told now."""
+
+    name: str
+    main: bool = True
+    digest: str = ""
+    hold: str = ""
+    waits: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A condition without the times."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+def status_of(
+    stands: Standing, services: Sequence[Service], told: Mapping[str, Told], run: Run
+) -> dict[str, Any] | None:
+    """The status that is to be applied; None where the object has it already."""
+    digests = _digests(stands, services, told)
+    images = _images(stands, services, told)
+    verdicts = _verdicts(stands, services, told, digests)
+    main = next((one.name for one in services if one.main), services[0].name if services else "")
+    status: dict[str, Any] = {
+        "observedGeneration": stands.generation,
+        "conditions": [_condition(stands, verdict, run.ended) for verdict in verdicts],
+        **({"deployedDigests": digests} if digests else {}),
+        **({"deployedDigest": short(digests[main])} if digests.get(main) else {}),
+        **({"deployedImages": images} if images else {}),
+    }
+    known = stands.status
+    same = all(known.get(name) == value for name, value in status.items() if name != "conditions")
+    news = [one for one in told.values() if one.changed or one.failed]
+    if same and not news and _same_conditions(stands, status["conditions"]):
+        return None
+    last = _last_run(told, run) if told else known.get("lastRun")
+    return {**status, **({"lastRun": last} if last else {})}
+
+
+def _verdicts(
+    stands: Standing, services: Sequence[Service], told: Mapping[str, Told], digests: Mapping[str, str]
+) -> list[Verdict]:
+    config = _config(services)
+    removed = _removed(stands, services, told, digests)
+    deployed = _deployed(stands, services, told, digests)
+    if removed is not None and removed.status == "True":
+        deployed = Verdict(DEPLOYMENT_READY, "False", removed.reason, removed.message)
+    first = next((one for one in (deployed, config) if one.status != "True"), None)
+    if deployed.reason in ("NotDeployed", "Outdated", "Held") and config.status != "True":
+        first = config  # what keeps it from being deployed
+    ready = Verdict(READY, "True", "Ready", deployed.message)
+    if first is not None:
+        ready = Verdict(READY, "False", first.reason, first.message)
+    return [ready, config, deployed, *([removed] if removed is not None else [])]
+
+
+def _config(services: Sequence[Service]) -> Verdict:
+    refused = dict.fromkeys(sentence for one in services for sentence in one.refused)
+    waits = dict.fromkeys(sentence for one in services for sentence in one.waits)
+    if refused:
+        return Verdict(CONFIG_READY, "False", "Refused", " ".join(refused))
+    if waits:
+        return Verdict(CONFIG_READY, "False", "Waiting", " ".join(waits))
+    return Verdict(CONFIG_READY, "True", "Resolved", "All that the services are made of is there.")
+
+
+def _deployed(
+    stands: Standing, services: Sequence[Service], told: Mapping[str, Told], digests: Mapping[str, str]
+) -> Verdict:
+    failed = [f"{name}: {one.msg or 'it failed'}" for name, one in told.items() if one.failed and not one.absent]
+    if failed:
+        return Verdict(DEPLOYMENT_READY, "False", "Failed", " ".join(failed))
+    missing = [one for one in services if not digests.get(one.name)]
+    outdated = [one for one in services if one.digest and digests.get(one.name) not in (None, OFF, one.digest)]
+    held = [one.hold for one in (*missing, *outdated) if one.hold]
+    if held:
+        return Verdict(DEPLOYMENT_READY, "False", "Held", " ".join(dict.fromkeys(held)))
+    if not missing and not outdated:
+        live = ", ".join(f"{one.name} {short(digests[one.name])}" for one in services)
+        return Verdict(DEPLOYMENT_READY, "True", "Deployed", f"Deployed: {live}.")
+    before = stands.condition(DEPLOYMENT_READY)
+    if not told and before.get("reason") == "Failed" and before.get("observedGeneration") == stands.generation:
+        return Verdict(DEPLOYMENT_READY, "False", "Failed", str(before.get("message", "")))
+    if missing:
+        names = " and ".join(one.name for one in missing)
+        return Verdict(
+            DEPLOYMENT_READY, "False", "NotDeployed", f"{names} {'are' if len(missing) > 1 else 'is'} not deployed yet."
+        )
+    changes = ", ".join(f"{one.name} from {short(digests[one.name])} to {short(one.digest)}" for one in outdated)
+    return Verdict(DEPLOYMENT_READY, "False", "Outdated", f"To be deployed: {changes}.")
+
+
+def _removed(
+    stands: Standing, services: Sequence[Service], told: Mapping[str, Told], digests: Mapping[str, str]
+) -> Verdict | None:
+    """Whether all services are off the node; None while nobody has tried to take them off."""
+    tried = [one for one in told.values() if one.absent]
+    failed = [f"{name}: {one.msg or 'it failed'}" for name, one in told.items() if one.absent and one.failed]
+    if failed:
+        return Verdict(REMOVED, "False", "RemovalFailed", " ".join(failed))
+    off = [one.name for one in services if digests.get(one.name) == OFF]
+    if services and len(off) == len(services):
+        return Verdict(REMOVED, "True", "ServicesRemoved", f"{' and '.join(off)}: off the node.")
+    before = stands.condition(REMOVED)
+    if not tried and (told or not before):
+        return None
+    if not tried:
+        return Verdict(REMOVED, *(str(before.get(name, "")) for name in ("status", "reason", "message")))
+    left = " and ".join(one.name for one in services if digests.get(one.name) != OFF)
+    return Verdict(REMOVED, "False", "Removing", f"{' and '.join(off)}: off the node; {left}: not yet.")
+
+
+def _digests(stands: Standing, services: Sequence[Service], told: Mapping[str, Told]) -> dict[str, str]:
+    """What is live, by service: what the run tells, else what was known."""
+    before = stands.status.get("deployedDigests") or {}
+    found: dict[str, str] = {}
+    for name in sorted({one.name for one in services}):
+        now = told.get(name)
+        if now is not None and now.absent:
+            if not now.failed:
+                found[name] = OFF
+            elif name in before:
+                found[name] = before[name]
+        elif now is not None and now.digest:
+            found[name] = now.digest
+        elif name in before:
+            found[name] = before[name]
+    return found
+
+
+def _images(stands: Standing, services: Sequence[Service], told: Mapping[str, Told]) -> dict[str, str]:
+    before = stands.status.get("deployedImages") or {}
+    found: dict[str, str] = {}
+    for name in sorted({one.name for one in services}):
+        now = told.get(name)
+        if now is not None and now.absent and not now.failed:
+            continue
+        image = now.image if now is not None and now.image else before.get(name)
+        if image:
+            found[name] = image
+    return found
+
+
+def _condition(stands: Standing, verdict: Verdict, now: str) -> dict[str, Any]:
+    before = stands.condition(verdict.type)
+    since = before.get("lastTransitionTime") if before.get("status") == verdict.status else None
+    return {
+        "type": verdict.type,
+        "status": verdict.status,
+        "reason": verdict.reason,
+        "message": cut(verdict.message, LONGEST),
+        "observedGeneration": stands.generation,
+        "lastTransitionTime": since or now,
+    }
+
+
+def _same_conditions(stands: Standing, conditions: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the object has exactly these of ours; conditions of others do not count."""
+    meant = {one["type"]: one for one in conditions}
+    ours = (READY, CONFIG_READY, DEPLOYMENT_READY, REMOVED)
+    return all(dict(stands.condition(name)) == dict(meant.get(name, {})) for name in ours)
+
+
+def _last_run(told: Mapping[str, Told], run: Run) -> dict[str, str]:
+    failed = [f"{name}: {one.msg or 'it failed'}" for name, one in told.items() if one.failed]
+    done = [f"{name}{_deed(one)}" for name, one in told.items() if not one.failed]
+    return {
+        "name": run.name,
+        "startTime": run.started,
+        "completionTime": run.ended,
+        "result": "Failed" if failed else "Succeeded",
+        "message": cut(" ".join(failed) if failed else f"{', '.join(done)}.", LONGEST),
+    }
+
+
+def _deed(one: Told) -> str:
+    if one.absent:
+        return " removed"
+    return " restarted" if one.restarted else " changed" if one.changed else " unchanged"
+
+
+def cut(text: str, longest: int) -> str:
+    """The text on one line, and not longer than the field takes."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"

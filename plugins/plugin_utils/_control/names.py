@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The names that this collection leaves in a cluster. People read them and policies judge by them: they stay."""
+
+from __future__ import annotations
+
+from .._kube.client import FIELD_MANAGER
+
+#: Field managers. Each has fields of its own, so that one never takes away what another has set.
+MANAGER = FIELD_MANAGER
+IMAGES_MANAGER = f"{FIELD_MANAGER}.images"
+MARKS_MANAGER = f"{FIELD_MANAGER}.marks"
+REMOVAL_MANAGER = f"{FIELD_MANAGER}.removal"
+STATUS_MANAGER = f"{FIELD_MANAGER}.status"
+MANAGERS = frozenset({MANAGER, IMAGES_MANAGER, MARKS_MANAGER, REMOVAL_MANAGER, STATUS_MANAGER})
+
+_PREFIX = "edpm.openstack.org/"
+#: On a service object: it goes only after its services have gone from the node.
+FINALIZER = f"{_PREFIX}services"
+#: On a service object: the digest of the inventory that was written for its node, or KEPT where another's is there.
+INVENTORY = f"{_PREFIX}inventory"
+KEPT = "kept"
+#: On a service object: its node does not want it any more.
+REMOVAL = f"{_PREFIX}removal"
+REQUESTED = "requested"
+#: On a service object, by a person: let it go although nobody can tell that its services are off the node.
+ABANDON = f"{_PREFIX}abandon"
+#: On a Node, Role or NodeSet: the cell that computes are deployed in, empty when there are none any more.
+DEPLOYED_CELL = f"{_PREFIX}deployed-cell"
+#: On a Node or NodeSet: what has become of phase 1.
+SERVICES_READY = f"{_PREFIX}services-ready"
+SERVICES_MESSAGE = f"{_PREFIX}services-message"
+
+WRITER = "edpm-services-writer"
+NODE_SET = "OpenStackDataPlaneNodeSet"
+ROLE = "OpenStackDataPlaneRole"
+NODE = "OpenStackDataPlaneNode"
+#: Kinds that can carry a mark. What a DataPlane embeds has no annotations of its own.
+MARKED_KINDS = frozenset({NODE, ROLE, NODE_SET})
+OWNING_PREFIX = "OpenStackDataPlane"

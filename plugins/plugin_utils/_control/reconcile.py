@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One pass: read, see what is missing, write it. A pass that is cut short is finished by the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .._kube.connection import Connection, Settings
+from .applying import Applier, Outcome
+from .chains import SetMark, chains
+from .leaving import Going, leaving_objects
+from .look import WatchfulClient, World, look
+from .marks import computes_of, role_marks
+from .wanted import Chosen, planned_nodes, wanted_objects
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What a pass has found and done. `unchanged` are objects that no request was made for."""
+
+    outcomes: tuple[Outcome, ...]
+    going: tuple[Going, ...]
+    unchanged: int
+    warnings: tuple[str, ...] = ()
+
+
+def reconcile(settings: Settings, namespaces: Sequence[str], chosen: Chosen, *, check: bool) -> Pass:
+    """Open a connection, make one pass, close it. With `check` the server only judges."""
+    with Connection(settings) as connection:
+        return one_pass(WatchfulClient(connection, dry_run=check), namespaces, chosen)
+
+
+def one_pass(client: WatchfulClient, namespaces: Sequence[str], chosen: Chosen) -> Pass:
+    """The same with a client that is there already."""
+    world = look(client, namespaces)
+    wanted, untouched = wanted_objects(world, chosen)
+    staying = {one.ref for one in wanted}
+    going, unjudged = leaving_objects(world, staying, chosen)
+    applier = Applier(client)
+    outcomes = applier.run(chains(world, wanted, going, chosen))
+    outcomes += applier.marks(_role_marks(world, outcomes))
+    spared = [
+        Outcome(one.ref, one.node, "refused" if one.refused else "kept", one.sentence, changed=False)
+        for one in (*untouched, *unjudged)
+    ]
+    touched = {outcome.ref for outcome in outcomes}
+    unchanged = sum(1 for one in wanted if one.ref not in touched)
+    return Pass((*outcomes, *spared), tuple(going), unchanged, (*world.plan.warnings, *_unknown(world, chosen)))
+
+
+def _unknown(world: World, chosen: Chosen) -> list[str]:
+    """A sentence for every chosen node that nobody describes."""
+    known = {name for _namespace, name in planned_nodes(world)} | {one.node for one in world.service_objects()}
+    return [
+        f"No Node, NodeSet or service object is called or names {name}; look at the node's name and the namespaces."
+        for name in sorted(chosen.nodes - known)
+    ]
+
+
+def _role_marks(world: World, outcomes: Sequence[Outcome]) -> list[SetMark]:
+    """After the nodes, since a mark tells what is, not what was meant."""
+    gone = [outcome.ref for outcome in outcomes if outcome.result == "removed"]
+    made = {outcome.ref: outcome.compute for outcome in outcomes if outcome.compute is not None}
+    return [SetMark(mark) for mark in role_marks(world, computes_of(world, gone, made))]

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The status of a service object from what the plan says, what was known, and what a run tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from ansible_collections.edpm.services.plugins.plugin_utils._control.conditions import (
+    Run,
+    Service,
+    Told,
+    cut,
+    status_of,
+)
+from ansible_collections.edpm.services.plugins.plugin_utils._control.standing import Standing, standing
+from hypothesis import given
+from hypothesis import strategies as st
+
+from .worlds import Body, compute
+
+OLD, NEW = "a" * 64, "b" * 64
+EARLIER = Run("earlier", "2026-11-01T07:00:00Z", "2026-11-01T07:01:00Z")
+NOW = Run("now", "2026-11-01T08:00:00Z", "2026-11-01T08:01:00Z")
+
+
+def stands(status: Body | None = None, generation: int = 1) -> Standing:
+    body = compute(status=status)
+    body["metadata"]["generation"] = generation
+    found = standing(body)
+    assert found is not None
+    return found
+
+
+def service(digest: str = NEW, **rest: Any) -> Service:
+    return Service("nova_compute", digest=digest, **rest)
+
+
+def told(digest: str = NEW, **rest: Any) -> dict[str, Told]:
+    return {"nova_compute": Told("node-0", "nova_compute", digest=digest, **rest)}
+
+
+def after(
+    planned: Service, results: Mapping[str, Told], before: Body | None = None, generation: int = 1, run: Run = NOW
+) -> Body:
+    status = status_of(stands(before, generation), [planned], results, run)
+    assert status is not None
+    return status
+
+
+def conditions(status: Body) -> dict[str, tuple[str, str]]:
+    return {one["type"]: (one["status"], one["reason"]) for one in status["conditions"]}
+
+
+DEPLOYED = after(service(), told(changed=True), run=EARLIER)
+READY = {"Ready": ("True", "Ready"), "ConfigReady": ("True", "Resolved"), "DeploymentReady": ("True", "Deployed")}
+
+
+@pytest.mark.parametrize(
+    ("planned", "results", "before", "expected"),
+    [
+        (service(), {}, None, ("False", "NotDeployed")),
+        (service(), told(), None, ("True", "Ready")),
+        (service(), told(OLD), None, ("False", "Outdated")),
+        (service(OLD), {}, DEPLOYED, ("False", "Outdated")),
+        (service(""), {}, DEPLOYED, ("True", "Ready")),
+        (service(), told(failed=True, msg="no"), DEPLOYED, ("False", "Failed")),
+        (service(hold="It is held."), {}, None, ("False", "Held")),
+        (service(hold="It is held."), {}, DEPLOYED, ("True", "Ready")),
+        (service(OLD, hold="It is held."), {}, DEPLOYED, ("False", "Held")),
+        (service("", waits=("It waits.",)), {}, DEPLOYED, ("False", "Waiting")),
+        (service("", waits=("It waits.",)), {}, None, ("False", "Waiting")),
+        (service("", refused=("It is wrong.",), waits=("It waits.",)), {}, None, ("False", "Refused")),
+        (service("", waits=("It waits.",)), told("", failed=True, msg="no"), None, ("False", "Failed")),
+    ],
+)
+def test_ready_has_the_reason_that_matters_most(
+    planned: Service, results: Mapping[str, Told], before: Body | None, expected: tuple[str, str]
+) -> None:
+    found = status_of(stands(before), [planned], results, NOW) or before
+    assert found is not None
+    assert conditions(found)["Ready"] == expected
+
+
+def test_what_is_known_already_is_not_written_again() -> None:
+    assert status_of(stands(DEPLOYED), [service()], {}, NOW) is None
+    assert status_of(stands(DEPLOYED), [service()], told(), NOW) is None
+
+
+def test_a_run_that_changed_or_failed_is_recorded_each_time() -> None:
+    again = after(service(), told(changed=True), DEPLOYED)
+    assert again["lastRun"]["name"] == "now"
+    failed = after(service(), told(failed=True, msg="no"), DEPLOYED)
+    assert failed["lastRun"] == {
+        "name": "now",
+        "startTime": NOW.started,
+        "completionTime": NOW.ended,
+        "result": "Failed",
+        "message": "nova_compute: no",
+    }
+
+
+def test_the_time_of_a_condition_is_that_of_its_last_turn() -> None:
+    failed = {one["type"]: one for one in after(service(), told(failed=True, msg="no"), DEPLOYED)["conditions"]}
+    assert failed["Ready"]["lastTransitionTime"] == NOW.ended
+    assert failed["ConfigReady"]["lastTransitionTime"] == EARLIER.ended
+
+
+def test_a_new_generation_is_observed_even_if_all_else_stays() -> None:
+    status = after(service(), {}, DEPLOYED, generation=2)
+    assert conditions(status) == READY
+    assert {one["observedGeneration"] for one in status["conditions"]} == {2}
+    assert {one["lastTransitionTime"] for one in status["conditions"]} == {EARLIER.ended}
+    assert status["lastRun"] == DEPLOYED["lastRun"]
+
+
+def test_a_failure_is_forgotten_once_the_object_is_another() -> None:
+    failed = after(service(OLD), told(NEW, failed=True, msg="no"))
+    assert status_of(stands(failed), [service(OLD)], {}, NOW) is None
+    assert conditions(after(service(OLD), {}, failed, generation=2))["DeploymentReady"] == ("False", "Outdated")
+
+
+def test_a_digest_is_short_for_people_and_whole_for_programs() -> None:
+    assert (DEPLOYED["deployedDigest"], DEPLOYED["deployedDigests"]) == (NEW[:7], {"nova_compute": NEW})
+
+
+class TestTwoServicesInOneObject:
+    SERVICES = (Service("libvirt", main=False, digest=OLD), service())
+
+    def status(self, *results: Told, before: Body | None = None) -> Body:
+        found = status_of(stands(before), self.SERVICES, {one.service: one for one in results}, NOW)
+        assert found is not None
+        return found
+
+    def test_both_count_and_the_main_one_is_shown(self) -> None:
+        one = self.status(Told("n", "nova_compute", digest=NEW))
+        assert conditions(one)["DeploymentReady"] == ("False", "NotDeployed")
+        both = self.status(Told("n", "libvirt", digest=OLD), before=one)
+        assert conditions(both)["Ready"] == ("True", "Ready")
+        assert both["deployedDigest"] == NEW[:7]
+        assert both["deployedDigests"] == {"libvirt": OLD, "nova_compute": NEW}
+
+    def test_both_must_be_off_before_it_is_removed(self) -> None:
+        both = self.status(Told("n", "nova_compute", digest=NEW), Told("n", "libvirt", digest=OLD))
+        one = self.status(Told("n", "nova_compute", absent=True), before=both)
+        assert conditions(one)["Removed"] == ("False", "Removing")
+        none = self.status(Told("n", "libvirt", absent=True), before=one)
+        assert conditions(none)["Removed"] == ("True", "ServicesRemoved")
+        assert conditions(none)["Ready"] == ("False", "ServicesRemoved")
+        assert "deployedImages" not in none
+        assert status_of(stands(none), self.SERVICES, {}, NOW) is None
+
+    def test_one_that_fails_to_leave_is_still_there(self) -> None:
+        both = self.status(Told("n", "nova_compute", digest=NEW), Told("n", "libvirt", digest=OLD))
+        failed = self.status(Told("n", "nova_compute", absent=True, failed=True, msg="busy"), before=both)
+        assert conditions(failed)["Removed"] == ("False", "RemovalFailed")
+        assert failed["deployedDigests"] == both["deployedDigests"]
+        assert conditions(failed)["DeploymentReady"] == ("True", "Deployed")
+
+    def test_removal_that_was_told_of_once_stays_told(self) -> None:
+        failed = self.status(Told("n", "nova_compute", absent=True, failed=True, msg="busy"))
+        assert status_of(stands(failed), self.SERVICES, {}, NOW) is None
+
+
+@given(st.text(), st.integers(min_value=1, max_value=50))
+def test_a_message_is_one_line_that_fits(text: str, longest: int) -> None:
+    found = cut(text, longest)
+    assert len(found) <= longest
+    assert "\n" not in found
