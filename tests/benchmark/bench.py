@@ -17,11 +17,18 @@ from pathlib import Path
 from edpm_lab import labs
 from edpm_lab.errors import NotOnThisHost
 
-from tests.benchmark import lab_side, read_side
+from tests.benchmark import lab_side, node_side, read_side
 from tests.benchmark.figures import Figure, data, text
 
 TREE = Path(__file__).resolve().parents[2]
-BENCHMARKS = (read_side.live, read_side.manifests, lab_side.definitions, lab_side.nodes)
+BENCHMARKS = (
+    read_side.live,
+    read_side.manifests,
+    lab_side.definitions,
+    lab_side.nodes,
+    node_side.copies,
+    node_side.deployments,
+)
 
 
 def main(chosen: list[str]) -> int:

@@ -17,9 +17,11 @@ import yaml
 from edpm_lab import images
 from edpm_lab.cluster import Cluster, cluster
 from edpm_lab.labs import Lab
-from edpm_lab.nodes import Nodes, default_names
+from edpm_lab.nodes import Nodes
 
 NAMESPACE = "openstack"
+#: The lab may have others, of other tests.
+NODES = [f"edpm-job-{number}" for number in range(3)]
 ACCOUNT = "edpm-services-runner"
 BIN = Path(sys.executable).parent
 DATA_PLANE = "dataplane.openstack.org/v1beta1"
@@ -75,7 +77,7 @@ class Site:
 @pytest.fixture(scope="package")
 def site(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     nodes = Nodes(lab)
-    nodes.up(default_names(3))
+    nodes.up(NODES)
     image = images.image("ee")
     with cluster(lab) as whole:
         whole.load(image)
@@ -107,7 +109,7 @@ def data_plane(nodes: Nodes) -> Iterator[dict[str, Any]]:
         "metadata": {"name": "edpm-compute", "annotations": {"edpm.openstack.org/service-libvirt": "true"}},
         "spec": {"nodeTemplate": {"ansibleUser": "root", "ansibleSSHPrivateKeySecret": "dataplane-ssh"}},
     }
-    for node in nodes.list():
+    for node in (one for one in nodes.list() if one.name in NODES):
         yield {
             "apiVersion": DATA_PLANE,
             "kind": "OpenStackDataPlaneNode",

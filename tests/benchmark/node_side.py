@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What deploying costs on four real nodes, beside what Ansible costs without it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Bundle, Health, Image, LiveFile
+from ansible_collections.edpm.services.plugins.module_utils._node.travel import written
+from edpm_lab import images
+from edpm_lab.cloud import Cloud
+from edpm_lab.labs import Lab
+from edpm_lab.nodes import Nodes
+
+from tests.benchmark.figures import TREE, Figure, best, timed
+from tests.benchmark.lab_side import BIN, empty_playbook
+
+NAMES = tuple(f"edpm-compute-{number}" for number in range(4))
+FILES = 20
+_UNIT = """[Container]
+Image={image}
+ContainerName=edpm_bench
+Pull=never
+Exec=sleep infinity
+PodmanArgs=--stop-timeout=0
+"""
+_COUNTING = """#!/bin/sh
+# A call about the connection itself is no round trip to a node.
+case " $* " in *" -O "*) ;; *) echo "$*" | tr '\\n' ' ' >> {log}; echo >> {log} ;; esac
+exec ssh "$@"
+"""
+
+
+class Control:
+    """Ansible over the four nodes, with each of its round trips counted."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.nodes = Nodes(lab)
+        self.nodes.up(NAMES)
+        self.folder = lab.folder
+        self.log = lab.folder / "round-trips"
+        ssh = lab.folder / "counting-ssh"
+        ssh.write_text(_COUNTING.format(log=shlex.quote(str(self.log))))
+        ssh.chmod(0o755)
+        self.inventory = lab.folder / "inventory.yml"
+        self.inventory.write_text(self.nodes.inventory())
+        self.environment = {
+            **os.environ,
+            "ANSIBLE_SSH_EXECUTABLE": str(ssh),
+            "ANSIBLE_PIPELINING": "1",
+            "ANSIBLE_FORKS": "20",
+            "ANSIBLE_HOST_KEY_CHECKING": "0",
+        }
+
+    def play(self, name: str, *tasks: Mapping[str, Any], **variables: Any) -> Path:
+        """A playbook of these tasks for all nodes."""
+        path = self.folder / f"{name}.yml"
+        play = {"hosts": ",".join(NAMES), "gather_facts": False, "vars": variables, "tasks": list(tasks)}
+        path.write_text(yaml.safe_dump([play]))
+        return path
+
+    def run(self, *argv: str | Path, inventory: Path | None = None) -> str:
+        """Run one of Ansible's programs; one that fails is no measurement."""
+        self.log.write_text("")
+        words = [BIN / argv[0], "-i", inventory or self.inventory, *argv[1:]]
+        done = subprocess.run(
+            words, cwd=TREE, env=self.environment, check=False, capture_output=True, text=True, timeout=300
+        )
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(map(str, argv))} failed:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def deploy(self, inventory: Path, *words: str) -> str:
+        """Run edpm.services.deploy."""
+        return self.run("ansible-playbook", "edpm.services.deploy", *words, inventory=inventory)
+
+    def round_trips(self) -> float:
+        """How often the last run went to a node, on average."""
+        return len(self.log.read_text().splitlines()) / len(NAMES)
+
+
+def copies(lab: Lab) -> Iterator[Figure]:
+    """The same files by the module that everybody knows, one after the other, and by one call of ours.
+
+    Neither restarts anything: the files alone are compared.
+    """
+    control = Control(lab)
+    image = images.image("base")
+    control.run("ansible-playbook", control.play("first", _calling(image, 0)))
+    control.run("ansible-playbook", control.play("loop-0", *_copying(0)))
+    loop = timed(lambda: control.run("ansible-playbook", control.play("loop", *_copying(1))))
+    calls = [control.play(f"call-{run}", _calling(image, run)) for run in (1, 2, 3)]
+    call = min(timed(partial(control.run, "ansible-playbook", play)) for play in calls)
+    yield Figure(f"{FILES} files to {len(NAMES)} nodes by one call of service", call, "by copy in a loop", loop, 1 / 20)
+
+
+def _texts(run: int) -> dict[str, str]:
+    return {f"{number:02}-bench.conf": f"[DEFAULT]\nrun = {run}\nfile = {number}\n" for number in range(FILES)}
+
+
+def _copying(run: int) -> Sequence[Mapping[str, Any]]:
+    items = [{"name": name, "content": text} for name, text in _texts(run).items()]
+    options = {"dest": "/var/lib/bench/{{ item.name }}", "content": "{{ item.content }}", "mode": "0600"}
+    return (
+        {"ansible.builtin.file": {"path": "/var/lib/bench", "state": "directory", "mode": "0700"}},
+        {"ansible.builtin.copy": options, "loop": items, "loop_control": {"label": "{{ item.name }}"}},
+    )
+
+
+def _calling(image: str, run: int) -> Mapping[str, Any]:
+    made = Bundle(
+        service="bench",
+        digest="0" * 64,
+        image=Image(image),
+        units={"edpm_bench.container": _UNIT.format(image=image)},
+        live=tuple(LiveFile(f"/var/lib/bench/{name}", text.encode()) for name, text in _texts(run).items()),
+        container="edpm_bench",
+        health=Health(settle=0),
+    )
+    return {"edpm.services.service": {"bundle": written(made)}}
+
+
+# --- deploy -----------------------------------------------------------------------------------------------------------
+_AGENT = """[DEFAULT]
+state_path = /var/lib/neutron
+transport_url = {bus}
+[agent]
+root_helper = sudo neutron-rootwrap /etc/neutron/rootwrap.conf
+[oslo_concurrency]
+lock_path = /var/lib/neutron/lock
+"""
+_NOVA = """[DEFAULT]
+transport_url = {bus}
+compute_driver = libvirt.LibvirtDriver
+[libvirt]
+virt_type = qemu
+"""
+_IMAGES = {
+    "RELATED_IMAGE_NOVA_LIBVIRT_IMAGE_URL_DEFAULT": "libvirt",
+    "RELATED_IMAGE_NOVA_COMPUTE_IMAGE_URL_DEFAULT": "nova-compute",
+    "RELATED_IMAGE_EDPM_NEUTRON_SRIOV_AGENT_IMAGE_URL_DEFAULT": "neutron",
+}
+
+
+def deployments(lab: Lab) -> Iterator[Figure]:
+    """Three services on four nodes: what the first deployment asks of a node, and what a second one costs."""
+    control = Control(lab)
+    control.environment |= {name: images.image(image) for name, image in _IMAGES.items()}
+    data_plane = _data_plane(lab, control)
+    control.deploy(data_plane, "-e", "service=libvirt")
+    control.deploy(data_plane, "-e", "service=nova_compute")
+    yield Figure("first deploy of nova_compute: round trips a node", control.round_trips(), "one", 1, 12, "")
+    control.deploy(data_plane)
+    again = best(lambda: control.deploy(data_plane))
+    trips = control.round_trips()
+    with empty_playbook(lab) as empty:
+        start = best(lambda: control.run("ansible-playbook", empty))
+    true = best(lambda: control.run("ansible", "all", "-m", "command", "-a", "true"))
+    compared = "ansible -m command -a true and an empty playbook"
+    yield Figure("deploy of three services with nothing to change", again, compared, start + true, 1.5)
+    yield Figure("deploy with nothing to change: round trips a node", trips, "one", 1, 1, "")
+
+
+def _data_plane(lab: Lab, control: Control) -> Path:
+    """An inventory of the nodes as computes of a cell, with the SR-IOV agent beside."""
+    bus = Cloud(lab).up(["bus"]).site.transport_url()
+    group = "dataplane.openstack.org/v1beta1"
+    template = {
+        "ansibleUser": "root",
+        "ansibleSSHPrivateKeySecret": "ssh",
+        "ansibleVars": {"ansible_ssh_common_args": "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"},
+    }
+    asking = {"nova.openstack.org/cell": "nova-cell1", "neutron.openstack.org/sriov-agent": "true"}
+    agent = {"edpmServiceType": "neutron-sriov", "dataSources": [{"secretRef": {"name": "sriov"}}]}
+    role = {"services": ["neutron-sriov"], "nodeTemplate": template}
+    objects = [
+        _object("nova.openstack.org/v1beta1", "Nova", "nova", spec={"cellTemplates": {"cell1": {}}}),
+        _object("nova.openstack.org/v1beta1", "NovaCell", "nova-cell1", spec={"cellName": "cell1"}),
+        _object("v1", "Secret", "ssh", stringData={"ssh-privatekey": control.nodes.private_key.read_text()}),
+        _object("v1", "Secret", "nova-cell1-compute-config", stringData={"01-nova.conf": _NOVA.format(bus=bus)}),
+        _object("v1", "Secret", "sriov", stringData={"01-agent.conf": _AGENT.format(bus=bus)}),
+        _object(group, "OpenStackDataPlaneService", "neutron-sriov", spec=agent),
+        _object(group, "OpenStackDataPlaneRole", "compute", spec=role, annotations=asking),
+    ]
+    for node in control.nodes.list():
+        spec = {"role": "compute", "hostName": node.name, "ansibleHost": node.address}
+        objects += [_object(group, "OpenStackDataPlaneNode", node.name, spec=spec)] if node.name in NAMES else []
+    manifests = lab.folder / "bench.yaml"
+    manifests.write_text(yaml.safe_dump_all(objects))
+    inventory = lab.folder / "bench.dataplane.yml"
+    inventory.write_text(yaml.safe_dump({"plugin": "edpm.services.dataplane", "manifests": str(manifests)}))
+    return inventory
+
+
+def _object(version: str, kind: str, name: str, annotations: Mapping[str, str] | None = None, **rest: Any) -> Any:
+    metadata = {"name": name, "namespace": "openstack", "annotations": dict(annotations or {})}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **rest}
