@@ -18,6 +18,8 @@ from .in_image.validate import UNREADABLE
 from .kolla import place
 from .running import Account, Folder, Instance, Running
 
+#: What of a file's mode counts on the node, where only root comes to it.
+_OF_ROOT = 0o700
 #: Whose options must all be known to the image; in others an unknown one is only told.
 _HUMAN = (Layer.PROFILE, Layer.OVERRIDE)
 
@@ -71,7 +73,10 @@ def _image(service: ServicePlan, made: Bundle) -> node.Image:
 
 
 def _files(made: Bundle) -> Iterator[node.File]:
-    return (node.File(place(file, made.conf_d), file.content, file.mode, _is_secret(file)) for file in made.files)
+    # What the mode says of others is for the container's copy.
+    return (
+        node.File(place(file, made.conf_d), file.content, file.mode & _OF_ROOT, _is_secret(file)) for file in made.files
+    )
 
 
 def _is_secret(file: File) -> bool:

@@ -112,11 +112,11 @@ def _frozen(value: Any) -> Any:
 
 
 def _mount(given: Mapping[str, Any]) -> Mount:
-    named = [(kind, given[key]) for kind, key in (("Secret", "secret"), ("ConfigMap", "config_map")) if given.get(key)]
-    if len(named) != 1:
+    secret, config_map = given.get("secret"), given.get("config_map")
+    if bool(secret) == bool(config_map):
         raise BadOrderError(f"The mount at {given.get('path')} needs one of secret and config_map; correct mounts.")
-    kind, name = named[0]
-    return Mount(kind, name, given["path"], bool(given.get("optional")))  # type: ignore[arg-type]
+    path, optional = given["path"], bool(given.get("optional"))
+    return Mount("Secret", secret, path, optional) if secret else Mount("ConfigMap", str(config_map), path, optional)
 
 
 def _as_name(text: str) -> str:

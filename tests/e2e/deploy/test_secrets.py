@@ -98,7 +98,7 @@ def test_no_secret_is_anywhere_but_in_the_services_files(site: Site) -> None:
         assert modes == {"600 root"}
     assert site.sh(name, "stat -c '%a %U' /var/lib/openstack/" + AGENT) == "700 root"
     # Ansible was told to keep what it writes, so a module with its arguments would still be there.
-    assert site.sh(name, "ls -A /root/.ansible/tmp 2>/dev/null || true") == ""
+    assert site.sh(name, "ls -A ~/.ansible/tmp 2>/dev/null || true") == ""
     assert site.sh(name, "grep -rlaF -e '\"bundle\"' /root /tmp /var/tmp 2>/dev/null || true") == ""
 
 

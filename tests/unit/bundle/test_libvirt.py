@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.bundle import bundle
 
@@ -124,6 +126,8 @@ def test_what_cannot_be_is_a_sentence(keys: dict[str, bytes], options: dict[str,
 
 def test_qemu_can_read_the_settings_of_ceph_and_nobody_its_keyring() -> None:
     keys = {"ceph.conf": b"[global]\n", "ceph.client.openstack.keyring": b"secret"}
-    modes = {file.path: file.mode for file in parcelled(keyed("libvirt", keys)).files}
-    assert modes["files/etc/ceph/ceph.conf"] == 0o644
-    assert modes["files/etc/ceph/ceph.client.openstack.keyring"] == 0o600
+    sent = parcelled(keyed("libvirt", keys))
+    copied = {one["dest"]: one["perm"] for one in json.loads(sent.kolla)["config_files"]}
+    assert copied["/etc/ceph/ceph.conf"] == "0644"
+    assert copied["/etc/ceph/ceph.client.openstack.keyring"] == "0600"
+    assert {file.mode for file in sent.files} == {0o600, 0o700}
