@@ -62,17 +62,17 @@ test-unit: setup ## rules without a cluster or a node
 	$(BIN)/pytest tests/unit
 
 test-integration: setup ## a real API server
-	$(BIN)/pytest tests/integration
+	$(BIN)/python -m tests.run_pytest tests/integration
 
 test-molecule: setup ## the roles' scenarios
 	tests/molecule
 
 test-e2e: setup ## nodes, service images and a cluster that runs pods
-	$(BIN)/pytest tests/e2e
+	$(BIN)/python -m tests.run_pytest tests/e2e
 
 .PHONY: test
 test: setup ## every check (STRICT=1: a check that cannot run here is a failure)
-	@$(BIN)/python tests/run_checks.py
+	@$(BIN)/python -m tests.run_checks
 
 .PHONY: bench
 bench: setup ## how fast, as ratios inside one run; writes build/bench.json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run every check one after the other while the lab's parts are built beside them, and say how each went.
+"""Run every check while the lab's parts are built beside the first of them, and say how each went.
 
 A check that fails does not keep the later ones from running; the exit code counts them all.
 """
@@ -10,27 +10,15 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from edpm_lab.command import tied
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.side_by_side import ROOT, Job, Outcome, run
+
 BUILD_LOG = ROOT / "build/lab-build.log"
-STATIC = ("lint", "test-unit", "docs")
+STATIC = ("test-unit", "lint", "docs")
 ON_THE_LAB = ("test-integration", "test-molecule", "test-e2e")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How one check went."""
-
-    check: str
-    passed: bool
-    seconds: float
-
-    def __str__(self) -> str:
-        return f"{self.check:<18}{'passed' if self.passed else 'FAILED':<8}{self.seconds:6.0f} s"
 
 
 def main() -> int:
@@ -45,7 +33,7 @@ def main() -> int:
             start_new_session=True,
         )
     try:
-        outcomes = [_make(check) for check in STATIC]
+        outcomes = run([Job(check, ["make", "--no-print-directory", check]) for check in STATIC])
         outcomes.append(_wait_for(builder))
         outcomes += [_make(check) for check in ON_THE_LAB]
     finally:

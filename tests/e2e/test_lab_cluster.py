@@ -104,7 +104,7 @@ def test_a_jobs_pod_reads_a_secret_and_reaches_a_node_by_ssh(whole: Cluster, nod
     files = {"id": nodes.private_key, "known_hosts": nodes.known_hosts}
     words = [f"--from-file={name}={path}" for name, path in files.items()]
     whole.kubectl("create", "secret", "generic", "ssh", "--namespace=pods", "--from-literal=word=xyzzy", *words)
-    address = nodes.list()[0].address
+    address = nodes.address("edpm-compute-0")
     ssh = (
         "ssh -F /dev/null -i /secret/id -o BatchMode=yes -o StrictHostKeyChecking=yes "
         f"-o UserKnownHostsFile=/secret/known_hosts root@{address} hostname"

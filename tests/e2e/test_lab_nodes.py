@@ -122,8 +122,9 @@ def test_a_node_that_loses_power_takes_no_other_with_it_and_starts_again(nodes: 
 
 
 def test_an_unknown_node_is_named_with_those_there_are(nodes: Nodes) -> None:
-    with pytest.raises(LabError, match=f"has no node nowhere; there are: {FIRST}, {SECOND}"):
+    with pytest.raises(LabError, match="has no node nowhere; there are: ") as told:
         nodes.ssh("nowhere", "true")
+    assert {FIRST, SECOND} <= set(str(told.value).partition("there are: ")[2].split(", "))
 
 
 def test_a_second_lab_has_its_own_network_and_leaves_nothing_behind(nodes: Nodes, lab: Lab) -> None:

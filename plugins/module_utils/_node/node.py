@@ -23,10 +23,11 @@ from .systemd import Systemd
 
 @dataclass(frozen=True)
 class Clock:
-    """Time that no one sets back."""
+    """Time that no one sets back, and the date as the node has it."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    date: Callable[[], float] = time.time
 
 
 @dataclass(frozen=True)

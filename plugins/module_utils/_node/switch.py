@@ -19,7 +19,7 @@ from .health import await_health
 from .node import Node
 from .record import Placed, Record
 from .secrecy import Source, scrubbed
-from .systemd import service_of
+from .systemd import complaints, service_of
 
 _STARTED = (".container", ".kube", ".pod")
 _TOLD_LINES = 6
@@ -35,6 +35,8 @@ class Switch:
         self.files = files
         #: Whether a running service has felt anything of this run yet, or of one before it that was cut off.
         self.felt = home.intent is not None
+        #: When a service was first started; what it logged before that is of no interest.
+        self.began = 0.0
 
     def make(
         self,
@@ -76,6 +78,7 @@ class Switch:
         """Make a generation the live one and start it; the answer is what systemd complained about."""
         changed = self._install(record)
         self.felt = True
+        self.began = self.began or self.node.clock.date()
         return self.node.systemd.restart([record.unit, *(unit for unit in changed if unit != record.unit)])
 
     def _install(self, record: Record) -> tuple[str, ...]:
@@ -97,14 +100,14 @@ class Switch:
     def _back(self, good: str, fault: NodeError, withdraw: Callable[[], None]) -> Failed:
         """Undo a switch, and say what became of it."""
         new = self.wanted.digest[:7]
-        lines = self.node.systemd.log(self.wanted.unit) if isinstance(fault, Unhealthy) else ()
+        lines = self.node.systemd.log(self.wanted.unit, self.began) if isinstance(fault, Unhealthy) else ()
         log = tuple(scrubbed(line, self.files) for line in lines)
         back = False
         try:
             end, back = self._restored(good, withdraw, started=isinstance(fault, Unhealthy))
         except NodeError as second:
             end = f"going back failed too: {second} The next run goes on from here"
-        told = f" It last logged: {' / '.join(log[-_TOLD_LINES:])}" if log else ""
+        told = f" It last logged: {' / '.join((complaints(log) or log)[-_TOLD_LINES:])}" if log else ""
         said = scrubbed(str(fault), self.files).rstrip(".")
         verb = "does not run as" if isinstance(fault, Unhealthy) else "cannot be switched to"
         message = f"{self.wanted.name} {verb} generation {new}: {said}; {end}.{told}"

@@ -22,6 +22,8 @@ GENERATORS = (
     "/usr/libexec/podman/quadlet",
     "/usr/lib/podman/quadlet",
 )
+_COMPLAINT = re.compile(r"\b(ERROR|CRITICAL|FATAL|[Ff]atal|[Ee]rror|[Pp]anic|Traceback)\b|\w(Error|Exception)\b")
+_READ_LINES = 400
 #: What podman itself logs about each step in a container's life.
 _NOISE = re.compile(r"^\s*$| m=\+[0-9.]+ (container|image) |^[0-9a-f]{64}$|^conmon [0-9a-f]+ <n")
 
@@ -105,11 +107,16 @@ class Systemd:
         answer = self._run(["systemctl", verb, *words, "--", unit], {})
         return "" if answer.ok else answer.said
 
-    def log(self, unit: str, lines: int = 20) -> tuple[str, ...]:
-        """The last lines that a unit logged."""
-        asked = ["journalctl", f"--unit={unit}", f"--lines={2 * lines}", "--output=cat", "--no-pager", "--quiet"]
-        told = [line for line in self._run(asked, {}).out.splitlines() if not _NOISE.search(line)]
-        return tuple(told[-lines:])
+    def log(self, unit: str, since: float = 0, lines: int = 20) -> tuple[str, ...]:
+        """The last lines that a unit logged since a moment, and before them complaints that came earlier.
+
+        A service that dies is started again and again: its last lines may be those of a start.
+        """
+        asked = ["journalctl", f"--unit={unit}", f"--since=@{int(since)}", f"--lines={_READ_LINES}"]
+        answer = self._run([*asked, "--output=cat", "--no-pager", "--quiet"], {})
+        told = [line for line in answer.out.splitlines() if not _NOISE.search(line)]
+        earlier = complaints(told[:-lines])[-lines // 2 :]
+        return (*earlier, *told[len(earlier) - lines :])
 
     def _ask(self, *words: str) -> str:
         answer = self._run(["systemctl", *words], {})
@@ -122,6 +129,11 @@ class Systemd:
                 f"systemctl {words[0]} failed on the node: {answer.said}; repair its systemd, then run again."
             )
         return answer.out
+
+
+def complaints(lines: Sequence[str]) -> list[str]:
+    """Those of a log's lines that tell of a fault."""
+    return [line for line in lines if _COMPLAINT.search(line)]
 
 
 def service_of(unit: str) -> str:

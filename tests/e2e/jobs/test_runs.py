@@ -125,7 +125,7 @@ def test_a_secret_that_is_missing_is_told_before_a_pod_is_made(site: Site, tmp_p
 
 
 def test_an_inventory_config_map_and_a_mounted_key_do_without_the_data_plane(site: Site, tmp_path: Path) -> None:
-    hosts = {node.name: {"ansible_host": node.address, "ansible_user": "root"} for node in site.nodes.list()}
+    hosts = {name: {"ansible_host": site.nodes.address(name), "ansible_user": "root"} for name in NODES}
     text = yaml.safe_dump({"all": {"hosts": hosts}})
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "by-hand"}, "data": {"inventory": text}}
     site.kubectl("apply", "-f", "-", stdin=json.dumps(made))

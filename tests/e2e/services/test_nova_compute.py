@@ -23,6 +23,7 @@ from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned i
     ServicePlan,
 )
 from edpm_lab.cloud import Cloud
+from edpm_lab.cloud_settings import bus_user
 from edpm_lab.labs import Lab
 
 from .conftest import Bring
@@ -43,7 +44,11 @@ SNIPPET = "[DEFAULT]\nreserved_host_memory_mb = 333\n"
 
 @pytest.fixture(scope="module")
 def bus(lab: Lab) -> str:
-    return str(Cloud(lab).up(["bus"]).site.transport_url("cell1"))
+    """A bus on which no conductor answers: a compute of no cloud waits there, whether the lab has one or not."""
+    cloud = Cloud(lab).up(["bus"])
+    cloud.inside("rabbitmqctl", "--quiet", "add_vhost", "apart")
+    cloud.inside("rabbitmqctl", "--quiet", "set_permissions", "-p", "apart", bus_user("cell1"), ".*", ".*", ".*")
+    return cloud.site.transport_url("cell1").rpartition("/")[0] + "/apart"
 
 
 @pytest.fixture(scope="module")

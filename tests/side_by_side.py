@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs several test commands, two at a time, and says how each went.
+
+Each has a lab of its own, so they do not meet, and much of their time they wait. What one printed is shown when it has
+ended, and kept in build/logs.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from edpm_lab.command import tied
+
+ROOT = Path(__file__).resolve().parents[1]
+BIN = Path(sys.executable).parent
+LOGS = ROOT / "build/logs"
+WIDTH = int(os.environ.get("TEST_JOBS", "2"))
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command; one with a `reason` cannot run on this host and is not tried."""
+
+    name: str
+    argv: Sequence[str | Path]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one went."""
+
+    name: str
+    passed: bool
+    seconds: float = 0
+    reason: str = ""
+
+    def __str__(self) -> str:
+        told = "not run" if self.reason else "passed" if self.passed else "FAILED"
+        return f"{self.name:<20}{told:<8}{self.reason or f'{self.seconds:6.0f} s'}"
+
+
+def run(jobs: Sequence[Job], width: int = WIDTH) -> list[Outcome]:
+    """Run all, print what each printed as soon as it has ended, and then a table."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    LOGS.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(width) as pool:
+        outcomes = list(pool.map(_run, jobs))
+    print("\n" + "\n".join(map(str, outcomes)), flush=True)
+    return outcomes
+
+
+def verdict(outcomes: Sequence[Outcome]) -> int:
+    """The exit code. What this host cannot run counts only under STRICT=1."""
+    strict = os.environ.get("STRICT") == "1"
+    return int(any(not one.passed and (strict or not one.reason) for one in outcomes))
+
+
+def _run(job: Job) -> Outcome:
+    if job.reason:
+        return Outcome(job.name, passed=False, reason=job.reason)
+    print(f"== {job.name}: begun", flush=True)
+    began = time.monotonic()
+    log = LOGS / f"{job.name}.log"
+    with log.open("w") as out:
+        code = subprocess.run(
+            [*tied(), *job.argv],
+            cwd=ROOT,
+            env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            check=False,
+        ).returncode
+    outcome = Outcome(job.name, code == 0, time.monotonic() - began)
+    print(f"\n== {job.name}\n{log.read_text(errors='replace')}\n{outcome}", flush=True)
+    return outcome
