@@ -8,10 +8,10 @@ from typing import Any
 
 from ansible import constants
 from ansible.plugins.action import ActionBase
-from ansible_collections.edpm.services.plugins.plugin_utils._report.answer import REFUSALS
 from ansible_collections.edpm.services.plugins.plugin_utils._report.lines import Tone, blocks
 from ansible_collections.edpm.services.plugins.plugin_utils._report.overview import Question
 from ansible_collections.edpm.services.plugins.plugin_utils._report.plans import SOURCE_SPEC, plan_of
+from ansible_collections.edpm.services.plugins.plugin_utils._report.refusals import REFUSALS
 from ansible_collections.edpm.services.plugins.plugin_utils._report.rendered import rendered
 
 COLOURS = {Tone.BAD: constants.COLOR_ERROR, Tone.GOOD: constants.COLOR_OK, Tone.REMARK: constants.COLOR_WARN}

@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from ansible import constants
-from ansible_collections.edpm.services.plugins.plugin_utils._report.answer import REFUSALS
 from ansible_collections.edpm.services.plugins.plugin_utils._report.lines import Line, Tone
+from ansible_collections.edpm.services.plugins.plugin_utils._report.refusals import REFUSALS
 from ansible_collections.edpm.services.plugins.plugin_utils._rollout import steps
 from ansible_collections.edpm.services.plugins.plugin_utils._rollout.calling import NodeAction
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.errors import AnsibleError
-from ansible_collections.edpm.services.plugins.plugin_utils._report.answer import REFUSALS
+from ansible_collections.edpm.services.plugins.plugin_utils._report.refusals import REFUSALS
 from ansible_collections.edpm.services.plugins.plugin_utils._rollout import asking
 from ansible_collections.edpm.services.plugins.plugin_utils._rollout.calling import NodeAction
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.edpm.services.plugins.plugin_utils._report.answer import REFUSALS
+from ansible_collections.edpm.services.plugins.plugin_utils._report.refusals import REFUSALS
 from ansible_collections.edpm.services.plugins.plugin_utils._rollout import looking
 from ansible_collections.edpm.services.plugins.plugin_utils._rollout.calling import NodeAction
 

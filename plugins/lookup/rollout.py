@@ -73,8 +73,8 @@ from typing import Any
 from ansible import context
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
-from ansible_collections.edpm.services.plugins.plugin_utils._report.answer import REFUSALS
 from ansible_collections.edpm.services.plugins.plugin_utils._report.overview import Question
+from ansible_collections.edpm.services.plugins.plugin_utils._report.refusals import REFUSALS
 from ansible_collections.edpm.services.plugins.plugin_utils._rollout.course import NOBODY
 from ansible_collections.edpm.services.plugins.plugin_utils._rollout.turns import turn
 

@@ -124,9 +124,9 @@ from typing import Any
 
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
-from ansible_collections.edpm.services.plugins.plugin_utils._report.answer import REFUSALS
 from ansible_collections.edpm.services.plugins.plugin_utils._report.config import service_config
 from ansible_collections.edpm.services.plugins.plugin_utils._report.plans import plan_of
+from ansible_collections.edpm.services.plugins.plugin_utils._report.refusals import REFUSALS
 
 
 class LookupModule(LookupBase):

@@ -56,6 +56,7 @@ options:
   images:
     description:
       - Images to look for on the node. Those that are not there are named in RV(missing_images).
+      - One that a service of this collection runs from is taken to be there.
     type: list
     elements: str
     default: []
@@ -233,7 +234,7 @@ msg:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.edpm.services.plugins.module_utils._node import calls
+from ansible_collections.edpm.services.plugins.module_utils._node import telling
 
 
 def main() -> None:
@@ -244,7 +245,7 @@ def main() -> None:
         "images": {"type": "list", "elements": "str", "default": []},
         "read": {"type": "list", "elements": "path", "default": []},
     }
-    calls.service_facts(AnsibleModule(argument_spec=spec, supports_check_mode=True))
+    telling.service_facts(AnsibleModule(argument_spec=spec, supports_check_mode=True))
 
 
 if __name__ == "__main__":

@@ -119,10 +119,11 @@ class Validation:
 @dataclass(frozen=True)
 class Health:
     """The unit is active for `settle` seconds on end, and the command, where there is one, succeeds in the container
-    (or on the node), all within `timeout` seconds.
+    (or on the node), all within `timeout` seconds. `connected` is a program of the unit that must hold a connection.
     """
 
     command: tuple[str, ...] = ()
+    connected: str = ""
     on_node: bool = False
     settle: int = 3
     timeout: int = 60

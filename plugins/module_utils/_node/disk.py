@@ -13,7 +13,9 @@ import os
 import re
 import shutil
 import stat
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .errors import DiskFault, disk_faults
@@ -21,6 +23,16 @@ from .errors import DiskFault, disk_faults
 _UNFINISHED = ".edpm-new"
 #: The user and the group that a file has by itself.
 KEPT = (-1, -1)
+
+
+@dataclass(frozen=True)
+class New:
+    """A file to be written. `owner` is a user's and a group's number."""
+
+    path: Path
+    content: bytes = field(repr=False)
+    mode: int = 0o600
+    owner: tuple[int, int] = KEPT
 
 
 class Disk:
@@ -52,13 +64,23 @@ class Disk:
 
     def write(self, path: Path, content: bytes, mode: int = 0o600, owner: tuple[int, int] = KEPT) -> None:
         """Put a file at its place, whole, over the one that is there."""
-        beside = self._beside(path)
-        self.remove(beside)
+        self.write_all([New(path, content, mode, owner)])
+
+    def write_all(self, files: Sequence[New]) -> None:
+        """Put files at their places, each of them whole. The disk takes them together, and is waited for once."""
         try:
-            self.create(beside, content, mode, owner)
-            self.rename(beside, path)
+            for file in files:
+                self.remove(self._beside(file.path))
+                self.create(New(self._beside(file.path), file.content, file.mode, file.owner))
+            for file in files:
+                self.settle(self._beside(file.path))
+            for file in files:
+                self.rename(self._beside(file.path), file.path, settle=False)
+            for folder in dict.fromkeys(file.path.parent for file in files):
+                self.settle(folder)
         except Exception:
-            self.remove(beside)
+            for file in files:
+                self.remove(self._beside(file.path))
             raise
 
     def link(self, path: Path, target: str) -> None:
@@ -72,15 +94,24 @@ class Disk:
         """Remove what a killed run left beside a file."""
         self.remove(self._beside(path))
 
-    def create(self, path: Path, content: bytes, mode: int, owner: tuple[int, int] = KEPT) -> None:
-        """Write a file that is not there yet, down to the platter. `owner` is a user's and a group's number."""
-        with disk_faults(path), open(path, "xb", opener=_private) as file:
-            file.write(content)
+    def create(self, new: New) -> None:
+        """Write a file that is not there yet; until it is settled, a power cut may take it."""
+        with disk_faults(new.path), open(new.path, "xb", opener=_private) as file:
+            file.write(new.content)
             file.flush()
-            if owner != KEPT:
-                os.fchown(file.fileno(), *owner)
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
+            if new.owner != KEPT:
+                os.fchown(file.fileno(), *new.owner)
+            os.fchmod(file.fileno(), new.mode)
+
+    def settle(self, path: Path) -> None:
+        """Bring a file, or the names in a folder, to the platter."""
+        with disk_faults(path):
+            # Whoever owns the folder could put a pipe there, on which opening would wait.
+            number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+            try:
+                os.fsync(number)
+            finally:
+                os.close(number)
 
     def refuse_detours(self, path: Path) -> None:
         """Refuse a path that leads through a link of somebody other than root: root would write where they say."""
@@ -102,19 +133,20 @@ class Disk:
                 self.make_folder(path.parent, above, above)
             path.mkdir(mode, exist_ok=True)
             path.chmod(mode)
-            _sync(path.parent)
+            self.settle(path.parent)
 
-    def sync(self, folder: Path) -> None:
-        """Bring a folder and those in it to the platter."""
-        with disk_faults(folder):
-            for place, _folders, _files in os.walk(folder):
-                _sync(Path(place))
+    def settle_all(self, folder: Path) -> None:
+        """Bring a folder with all that is in it to the platter."""
+        for place, _folders, files in os.walk(folder):
+            for path in (*(Path(place) / name for name in files), Path(place)):
+                self.settle(path)
 
-    def rename(self, source: Path, target: Path) -> None:
+    def rename(self, source: Path, target: Path, *, settle: bool = True) -> None:
         """Put something at another place of the same file system."""
         with disk_faults(target):
             source.replace(target)
-            _sync(target.parent)
+        if settle:
+            self.settle(target.parent)
 
     def symlink(self, path: Path, target: str) -> None:
         """Make a symbolic link where there is none."""
@@ -127,7 +159,7 @@ class Disk:
             return
         with disk_faults(path):
             path.unlink(missing_ok=True)
-            _sync(path.parent)
+        self.settle(path.parent)
 
     def remove_tree(self, path: Path) -> None:
         """Remove a folder with all that is in it; one that is not there is fine."""
@@ -151,11 +183,3 @@ class Disk:
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW, 0o600)
-
-
-def _sync(folder: Path) -> None:
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)

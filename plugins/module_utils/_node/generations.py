@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .bundle import File, Health
-from .disk import KEPT, Disk
+from .disk import KEPT, Disk, New
 from .record import FILE, PLACED_MODE, UNITS, Placed, Places, Record, read_record, sha256
 
 _STAGING = ".staging"
@@ -136,9 +136,9 @@ class Home:
             for file in files:
                 path = self.staging / file.path
                 self._disk.make_folder(path.parent)
-                self._disk.create(path, file.content, file.mode)
-            self._disk.create(self.staging / FILE, record.text(), 0o600)
-            self._disk.sync(self.staging)
+                self._disk.create(New(path, file.content, file.mode))
+            self._disk.create(New(self.staging / FILE, record.text()))
+            self._disk.settle_all(self.staging)
         except Exception:
             self.unstage()
             raise
@@ -168,15 +168,13 @@ class Home:
 
     def place(self, record: Record) -> tuple[str, ...]:
         """Put the generation's units and settings where systemd finds them; the answer names those that changed."""
-        changed = []
-        for one in record.placed:
-            path = Path(one.path)
-            if difference(path, one.sha256, PLACED_MODE):
-                content = self._disk.read(self.generation(record.digest) / one.source) or b""
-                self._disk.make_folder(path.parent, 0o755, 0o755)
-                self._disk.write(path, content, PLACED_MODE)
-                changed.append(one.path)
-        return tuple(changed)
+        changed = [one for one in record.placed if difference(Path(one.path), one.sha256, PLACED_MODE)]
+        for one in changed:
+            self._disk.make_folder(Path(one.path).parent, 0o755, 0o755)
+        folder = self.generation(record.digest)
+        contents = (self._disk.read(folder / one.source) or b"" for one in changed)
+        self._disk.write_all([New(Path(one.path), text, PLACED_MODE) for one, text in zip(changed, contents)])
+        return tuple(one.path for one in changed)
 
     def misplaced(self, record: Record | None) -> tuple[Placed, ...]:
         """What generations of this service have placed and this one does not want."""

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from . import connections
 from .commands import bounded
 from .errors import Unhealthy
 from .node import Node
@@ -22,7 +23,7 @@ def fault(node: Node, record: Record, state: UnitState) -> str:
     """What is wrong with a unit now; empty when it is up and answers."""
     if not state.is_active:
         return f"{record.unit} is {state.active} ({state.sub})"
-    return _silence(node, record)
+    return _silence(node, record, state)
 
 
 def await_health(node: Node, record: Record, complaint: str = "") -> None:
@@ -34,7 +35,7 @@ def await_health(node: Node, record: Record, complaint: str = "") -> None:
     while True:
         _give_up_early(record, first, state, complaint)
         if state.is_active and clock.now() - since >= health.settle:
-            silence = _silence(node, record)
+            silence = _silence(node, record, state)
             if not silence:
                 return
         if clock.now() >= end:
@@ -58,7 +59,14 @@ def _give_up_early(record: Record, first: UnitState, state: UnitState, complaint
         raise Unhealthy(f"{record.unit} does not run ({complaint or 'it ended by itself'})")
 
 
-def _silence(node: Node, record: Record) -> str:
+def _silence(node: Node, record: Record, state: UnitState) -> str:
+    told = _command_fault(node, record)
+    if record.health.connected and not told:
+        told = connections.silence(node.places.proc, state.main, record.health.connected)
+    return f"{record.unit} is up, and its health check fails ({told})" if told else ""
+
+
+def _command_fault(node: Node, record: Record) -> str:
     command = record.health.command
     if not command:
         return ""
@@ -66,4 +74,4 @@ def _silence(node: Node, record: Record) -> str:
         answer = node.run(bounded(_COMMAND_LIMIT, command), {})
     else:
         answer = node.podman.execute(record.container, command, _COMMAND_LIMIT)
-    return "" if answer.ok else f"{record.unit} is up, and its health check fails ({answer.said})"
+    return "" if answer.ok else answer.said

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .bundle import LiveFile
+from .disk import New
 from .generations import Drift, Home, difference
 from .node import Node
 from .record import sha256
@@ -78,15 +79,15 @@ class Live:
     # --- changing --------------------------------------------------------------------------------------------------
     def have(self, wanted: Sequence[LiveFile]) -> None:
         """Write what differs, and take away what is no longer wanted."""
+        if self.unread:  # a run that was cut off may not have come to it
+            self._node.labels.restore(path for one in wanted if (path := Path(one.path)).exists())
         changed, known = self.changes(wanted), self.known()
         new = {one.path: _known(one) for one in wanted}
         if not changed and new == known:
             return
         unread = self.unread or bool(changed)
         self._note({**known, **new}.values(), unread=unread)
-        for one in wanted:
-            if one.path in changed:
-                self._write(one)
+        self._write([one for one in wanted if one.path in changed])
         self._take_away(path for path in changed if path not in new)
         self._note(new.values(), unread=unread)
 
@@ -120,13 +121,17 @@ class Live:
             "after": shown(after, secret, "after"),
         }
 
-    def _write(self, one: LiveFile) -> None:
+    def _write(self, files: Sequence[LiveFile]) -> None:
+        new = [self._new(one) for one in files]
+        self._node.disk.write_all(new)
+        self._node.labels.restore(one.path for one in new)
+
+    def _new(self, one: LiveFile) -> New:
         path, disk = Path(one.path), self._node.disk
         owner = self._node.accounts.numbers(f"The file {one.path} of {self._home.name}", one.owner, one.group)
         disk.refuse_detours(path)
         disk.make_folder(path.parent, 0o755, 0o755)
-        disk.write(path, one.content, one.mode, owner)
-        self._node.labels.restore([path])
+        return New(path, one.content, one.mode, owner)
 
     def _take_away(self, paths: Iterable[str]) -> None:
         for path in paths:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .bundle import Image, Validation
 from .commands import NOT_FOUND, Result, Run, bounded
-from .disk import Disk
+from .disk import Disk, New
 from .errors import ImageMissing, NotPrepared
 
 #: The first with Quadlet.
@@ -119,7 +119,7 @@ class Podman:
 
     def _keep(self, name: str, text: str) -> None:
         self._disk.make_folder((self._scratch / name).parent)
-        self._disk.create(self._scratch / name, text.encode(), 0o600)
+        self._disk.create(New(self._scratch / name, text.encode()))
 
 
 def _last_line(answer: Result) -> str:

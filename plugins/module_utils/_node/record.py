@@ -29,8 +29,13 @@ class Places:
     units: Path = Path("/etc/containers/systemd")
     etc: Path = Path("/etc")
     run: Path = Path("/run")
-    settings: Path = Path("/proc/sys")
+    proc: Path = Path("/proc")
     kernel: Path = Path("/sys")
+
+    @property
+    def settings(self) -> Path:
+        """The kernel's settings."""
+        return self.proc / "sys"
 
     @property
     def lock(self) -> Path:

@@ -14,7 +14,7 @@ from pathlib import Path
 from .commands import NOT_FOUND, Run
 from .errors import NotPrepared, UnitRefused, one_line
 
-_SHOWN = ("ActiveState", "SubState", "LoadState", "InvocationID", "NRestarts", "Result", "UnitFileState")
+_SHOWN = ("ActiveState", "SubState", "LoadState", "InvocationID", "NRestarts", "Result", "UnitFileState", "MainPID")
 #: Where distributions put the generator.
 GENERATORS = (
     "/usr/lib/systemd/system-generators/podman-system-generator",
@@ -40,6 +40,8 @@ class UnitState:
     result: str = ""
     #: Whether it is started at boot, in systemctl's word, such as `enabled` or `static`.
     file: str = ""
+    #: The number of its main process; of a container that is the one that watches over it.
+    main: int = 0
 
     @property
     def is_active(self) -> bool:
@@ -151,13 +153,17 @@ def _made(out: str, unit: Path) -> bool:
 
 def _state(block: str) -> UnitState:
     values = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
-    restarts = values.get("NRestarts", "")
     return UnitState(
         active=values.get("ActiveState", "inactive"),
         sub=values.get("SubState", "dead"),
         load=values.get("LoadState", "not-found"),
         invocation=values.get("InvocationID", ""),
-        restarts=int(restarts) if restarts.isdigit() else 0,
+        restarts=_number(values.get("NRestarts", "")),
         result=values.get("Result", ""),
         file=values.get("UnitFileState", ""),
+        main=_number(values.get("MainPID", "")),
     )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdigit() else 0

@@ -222,6 +222,7 @@ def _validation(one: Fields) -> Validation:
 def _health(one: Fields) -> Health:
     return Health(
         command=one.texts("command"),
+        connected=one.text("connected", r"[A-Za-z0-9_.-]+", ""),
         on_node=one.take("on_node", bool, False),
         settle=one.number("settle", 3),
         timeout=one.number("timeout", 60, least=1),

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from . import libvirt, nova_compute
 from .fitting import Fit
 from .guests import DEV
-from .in_image import program
 from .libvirt import LIBVIRT
 from .nova_compute import NOVA_COMPUTE
 from .running import Account, Folder, Health, Mount, Running
@@ -38,7 +37,7 @@ OVN_METADATA_AGENT = Running(
     accounts=(_NEUTRON,),
     folders=(Folder("/var/lib/neutron", "neutron", 0o755),),
     tmpfiles=("d /run/netns 0755 root root -", "d /run/openvswitch 0755 - - -"),
-    health=Health(program("connected", "neutron-ovn-metadata-agent"), timeout=90),
+    health=Health(connected="neutron-ovn-metadata-agent", timeout=90),
     validates=True,
 )
 
@@ -54,7 +53,7 @@ NEUTRON_SRIOV_AGENT = Running(
     log_folder="/var/log/kolla/neutron",
     accounts=(_NEUTRON,),
     folders=(Folder("/var/lib/neutron", "neutron", 0o755),),
-    health=Health(program("connected", "neutron-sriov-nic-agent"), timeout=90),
+    health=Health(connected="neutron-sriov-nic-agent", timeout=90),
     validates=True,
 )
 
@@ -72,7 +71,7 @@ CINDER_VOLUME = Running(
     accounts=(_CINDER,),
     folders=(Folder("/var/lib/cinder{suffix}", "cinder", 0o755),),
     data=("/var/lib/cinder{suffix}",),
-    health=Health(program("connected", "cinder-volume"), timeout=90),
+    health=Health(connected="cinder-volume", timeout=90),
     validates=True,
 )
 

@@ -52,7 +52,7 @@ NOVA_COMPUTE = Running(
     tmpfiles=(LIBVIRT_AT_BOOT,),
     # Placement knows the node's inventory by it: another one would be another compute.
     seeds=(Seed("/var/lib/nova{suffix}/compute_id", "nova"),),
-    health=Health(program("connected", "nova-compute"), timeout=120),
+    health=Health(connected="nova-compute", timeout=120),
     validates=True,
     busy=program("guests"),
     data=("/var/lib/nova{suffix}",),

@@ -129,7 +129,7 @@ def _folder(one: Folder, who: Instance) -> node.Folder:
 
 def _health(running: Running) -> node.Health:
     one = running.health
-    return node.Health(one.command, running.on_node, one.settle, one.timeout) if one else node.Health()
+    return node.Health(one.command, one.connected, running.on_node, one.settle, one.timeout) if one else node.Health()
 
 
 def _validation(service: ServicePlan, made: Bundle, running: Running) -> node.Validation | None:

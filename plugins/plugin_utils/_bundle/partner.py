@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from .._dataplane.partner_schema import OSLO_CONFIG
 from .._dataplane.values import Value
-from .in_image import program
 from .running import Account, Folder, Health, Mount, OwnFile, Running
 
 Entry = Mapping[str, Value]
@@ -94,7 +93,7 @@ def _health(one: Entry) -> Health | None:
     if not (connected or command):
         return None
     times = {name: value for name in ("settle", "timeout") if isinstance(value := one.get(name), int)}
-    return Health(program("connected", connected) if connected else command, **times)
+    return Health(command, connected, **times)
 
 
 def _mode(value: Value, default: int | None) -> int | None:

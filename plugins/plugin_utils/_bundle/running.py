@@ -83,12 +83,12 @@ class Companion:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """A command that succeeds once the service does its work, and how long that may take.
-
-    It runs in the container, or on the node where there is none.
+    """A command that succeeds once the service does its work, or the program that holds a connection then, and how long
+    that may take. The command runs in the container, or on the node where there is none.
     """
 
-    command: tuple[str, ...]
+    command: tuple[str, ...] = ()
+    connected: str = ""
     settle: int = 3
     timeout: int = 60
 

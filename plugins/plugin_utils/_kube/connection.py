@@ -14,7 +14,6 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -26,9 +25,6 @@ import yaml
 from ansible.module_utils.common.parameters import env_fallback
 
 from .errors import BadSettingsError, LibraryMissingError, UnreachableError, one_line
-
-with suppress(ImportError):  # it comes with the kubernetes package, whose absence is told when it is used
-    import urllib3
 
 REQUIREMENT = "kubernetes>=35,<38"
 CONNECT_TIMEOUT = 10.0
@@ -116,7 +112,7 @@ class Connection:
             self._configuration = client.Configuration()
             _load(settings, self._configuration, self._folder.name)
             _override(settings, self._configuration)
-            self._pool: urllib3.PoolManager = rest.RESTClientObject(self._configuration).pool_manager
+            self._pool = rest.RESTClientObject(self._configuration).pool_manager
         except BaseException:
             self._folder.cleanup()
             raise
@@ -145,6 +141,7 @@ class Connection:
         content_type: str = "application/json",
     ) -> Response:
         """Ask once. Every answer comes back, whatever its status; no answer is UnreachableError."""
+        urllib3 = _transport()
         headers = self._headers()
         if body is not None:
             headers["Content-Type"] = content_type
@@ -162,8 +159,8 @@ class Connection:
             raise _unreachable(self.server, error) from error
         return Response(answer.status, answer.headers, answer.data)
 
-    def _headers(self) -> urllib3.HTTPHeaderDict:
-        headers = urllib3.HTTPHeaderDict({"Accept": "application/json", "User-Agent": "edpm.services"})
+    def _headers(self) -> Any:
+        headers = _transport().HTTPHeaderDict({"Accept": "application/json", "User-Agent": "edpm.services"})
         # Asked for anew each time: this is where the package refreshes a token that expires.
         for setting in self._configuration.auth_settings().values():
             if setting["value"]:
@@ -185,6 +182,11 @@ def _package(name: str) -> Any:
             f"The Python that runs Ansible cannot import the kubernetes package ({one_line(error)}); "
             f"install it there: pip install '{REQUIREMENT}'."
         ) from error
+
+
+def _transport() -> Any:
+    """It comes with the kubernetes package; a run over manifests does without both."""
+    return _package("urllib3")
 
 
 def _load(settings: Settings, configuration: Any, folder: str) -> None:
@@ -283,12 +285,13 @@ def _override(settings: Settings, configuration: Any) -> None:
         configuration.api_key = {"authorization": f"Bearer {settings.api_key}"}
     if settings.proxy_headers is not None:
         given = settings.proxy_headers
-        configuration.proxy_headers = urllib3.make_headers(
+        configuration.proxy_headers = _transport().make_headers(
             proxy_basic_auth=given.get("proxy_basic_auth"),
             basic_auth=given.get("basic_auth"),
             user_agent=given.get("user_agent"),
         )
     if settings.validate_certs is False:
+        urllib3 = _transport()
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     for option in ("ca_cert", "client_cert", "client_key"):
         path = getattr(settings, option)
@@ -299,7 +302,7 @@ def _override(settings: Settings, configuration: Any) -> None:
 
 
 def _unreachable(server: str, error: Exception) -> UnreachableError:
-    faults = urllib3.exceptions
+    faults = _transport().exceptions
     cause = one_line(getattr(error.__cause__, "strerror", None) or error)
     if isinstance(error, faults.SSLError):
         return UnreachableError(

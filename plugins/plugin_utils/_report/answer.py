@@ -7,9 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .._config.options import OsloConfigMissingError
 from .._dataplane.planned import Plan
-from .._kube.errors import KubernetesError
 from .data import explained_data, plan_data
 from .explained import explained, explained_lines
 from .lines import Line, as_text
@@ -17,12 +15,9 @@ from .near import NotThereError
 from .overview import Question, overview
 from .page import page
 from .table import summary, table
-from .written import NotWrittenError, write
+from .written import write
 
 Output = Literal["text", "json", "html"]
-
-#: What a person can do something about; their texts can be shown as they are.
-REFUSALS = (KubernetesError, NotThereError, NotWrittenError, OsloConfigMissingError)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...module_utils._node import bundle as node
-from ...module_utils._node.travel import written
 from .._bundle import plain
 from .._bundle.bundle import bundle
 from .._bundle.migration import known_hosts_path, with_known_hosts
@@ -20,6 +18,7 @@ from .._report.near import NotThereError
 from .._report.overview import PlannedService, Question, overview
 from .comparing import State, standing
 from .known_hosts import KnownHosts, cell_of, gather
+from .questions import NotDeployableError, question
 
 #: Options that the node's half has too.
 ON_NODE: dict[str, dict[str, Any]] = {
@@ -41,10 +40,6 @@ SPEC: dict[str, dict[str, Any]] = {
 _WITHOUT_BUNDLE = ("previous", "absent")
 #: The kind of what stands for a node that no plan knows.
 _NO_NODE = "Host"
-
-
-class NotDeployableError(NotThereError):
-    """Something keeps the service off the node; the text says what."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +86,6 @@ def asked(
     if wanted and path and given["state"] == "present" and (known.text or known.unasked):
         wanted = with_known_hosts(wanted, known.beside(content(path)) if known.unasked else known.text)
     return Asked(question(wanted, given["state"], passed))
-
-
-def question(wanted: node.Bundle | None, state: str, passed: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of the node's half that carry a bundle."""
-    if wanted is None:
-        raise NotDeployableError("There is nothing to deploy; name an image and a definition.")
-    return {**passed, "bundle": written(wanted), **({"state": state} if state != "present" else {})}
 
 
 def _planned(

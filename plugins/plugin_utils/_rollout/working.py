@@ -15,9 +15,9 @@ from .._bundle.migration import known_hosts_path, with_known_hosts
 from .._bundle.parcel import parcel
 from .._report.lines import Line, Tone
 from .._report.overview import PlannedService
-from .asking import NotDeployableError, question
 from .course import STATES, Course, Mode, planned
 from .known_hosts import KnownHosts, cell_of
+from .questions import NotDeployableError, question
 
 #: Calls a module of the node with these options.
 Call = Callable[[str, dict[str, Any]], dict[str, Any]]

@@ -27,7 +27,7 @@ from .programs import IMAGE, QUADLET, FakeAccounts, FakeRun, World
 
 
 def world_in(folder: Path) -> World:
-    names = ("root", "units", "etc", "run", "settings", "kernel")
+    names = ("root", "units", "etc", "run", "proc", "kernel")
     (folder / "generator").touch()
     return World(Places(**{name: folder / name for name in names}))
 

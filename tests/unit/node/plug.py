@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ansible_collections.edpm.services.plugins.module_utils._node.disk import KEPT, Disk
+from ansible_collections.edpm.services.plugins.module_utils._node.disk import Disk, New
 
 
 class Killed(BaseException):
@@ -44,15 +44,15 @@ class PluggedDisk(Disk):
     def __init__(self, plug: Plug) -> None:
         self.plug = plug
 
-    def create(self, path: Path, content: bytes, mode: int, owner: tuple[int, int] = KEPT) -> None:
+    def create(self, new: New) -> None:
         self.plug.around(
-            f"create {path.name}",
-            lambda: Disk.create(self, path, content, mode, owner),
-            lambda: Disk.create(self, path, content[: len(content) // 2], 0o600),
+            f"create {new.path.name}",
+            lambda: Disk.create(self, new),
+            lambda: Disk.create(self, New(new.path, new.content[: len(new.content) // 2])),
         )
 
-    def rename(self, source: Path, target: Path) -> None:
-        self.plug.around(f"rename to {target.name}", lambda: Disk.rename(self, source, target))
+    def rename(self, source: Path, target: Path, *, settle: bool = True) -> None:
+        self.plug.around(f"rename to {target.name}", lambda: Disk.rename(self, source, target, settle=settle))
 
     def symlink(self, path: Path, target: str) -> None:
         self.plug.around(f"link {path.name}", lambda: Disk.symlink(self, path, target))

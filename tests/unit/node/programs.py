@@ -53,6 +53,8 @@ class World:
     accounts: dict[str, int] = field(default_factory=dict)
     fabric: Fabric = field(default_factory=Fabric)
     seconds: float = 0.0
+    #: The number of the main process of every unit that is up.
+    main: int = 0
 
     def argv(self, program: str) -> list[list[str]]:
         return [call for call in self.calls if call[0] == program]
@@ -134,6 +136,7 @@ class FakeRun(NodePrograms):
             "LoadState": "loaded" if unit in self.world.loaded else "not-found",
             "InvocationID": process.invocation if process else "",
             "NRestarts": "0",
+            "MainPID": str(self.world.main if process else 0),
             "Result": "exit-code" if active == "failed" else "success",
             "UnitFileState": "generated" if unit in self.world.loaded else "",
             **(self.unit_values(unit) if unit in self.fabric.files else {}),

@@ -18,9 +18,9 @@ from ansible_collections.edpm.services.plugins.module_utils._node.bundle import 
 from ansible_collections.edpm.services.plugins.module_utils._node.commands import Result
 from ansible_collections.edpm.services.plugins.module_utils._node.errors import Failed, NodeError
 
-from .fakes import away, back, bundle_of, deploy, everything_in, told
+from .fakes import away, back, bundle_of, deploy, everything_in, told, world_in
 from .node_programs import NO_MATCH
-from .plug import Plug
+from .plug import Killed, Plug
 from .programs import World
 from .samples import FIRST, SECOND, A, B, home
 
@@ -457,6 +457,18 @@ def test_a_folder_with_another_label_is_set_right(selinux: World) -> None:
     assert deploy(selinux, labelled(selinux)).changes.ground == (f"folder {state / 'shared'}",)
     selinux.fabric.kinds[str(state / "shared")] = "container_file_t"
     assert not deploy(selinux, labelled(selinux)).changes.any
+
+
+def test_a_run_that_was_cut_off_before_it_set_a_label_is_made_up_for(selinux: World, tmp_path: Path) -> None:
+    plug, other = Plug(), tmp_path / "other"
+    other.mkdir()
+    deploy(world_in(other), labelled(world_in(other)), plug=plug)
+    with pytest.raises(Killed):
+        deploy(selinux, labelled(selinux), plug=Plug(plug.names.index("rename to ca.crt"), "after"))
+    restored = f"restored {selinux.places.root.parent / 'state/shared/ca.crt'}"
+    assert restored not in selinux.fabric.labels
+    deploy(selinux, labelled(selinux))
+    assert restored in selinux.fabric.labels
 
 
 def test_a_label_that_cannot_be_set_is_told(selinux: World) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from ansible_collections.edpm.services.plugins.module_utils._node import calls
+from ansible_collections.edpm.services.plugins.module_utils._node import calls, modules, telling
 from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Health
 from ansible_collections.edpm.services.plugins.module_utils._node.commands import NOT_FOUND, Result
 from ansible_collections.edpm.services.plugins.module_utils._node.errors import NodeError
@@ -95,12 +95,12 @@ def test_images_keys_and_public_files_are_told_in_the_same_call(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    monkeypatch.setattr(calls, "host_keys", lambda _node: {"ssh-ed25519": "AAAA"})
+    monkeypatch.setattr(telling, "host_keys", lambda _node: {"ssh-ed25519": "AAAA"})
     (tmp_path / "known_hosts").write_text("edpm-compute-0 ssh-ed25519 AAAA\n")
     paths = [str(tmp_path / "known_hosts"), str(tmp_path / "none")]
     options = {"root": str(tmp_path / "root"), "unit_root": str(tmp_path / "units"), "health_checks": True}
     module = Module((1, "", "no such image"), **options, images=["a:1", "b@sha256:0123"], read=paths)
-    found = ended(calls.service_facts, module)
+    found = ended(telling.service_facts, module)
     assert found == {
         "changed": False,
         "services": {},
@@ -118,6 +118,18 @@ def test_images_that_are_there_are_looked_for_with_one_question(world: World) ->
     world.calls.clear()
     assert node_of(world).podman.missing([]) == []
     assert world.calls == []
+
+
+def test_an_image_that_a_service_runs_from_is_not_looked_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    deploy(world, bundle_of(world, A, FILES))
+    monkeypatch.setattr(telling, "node_of", lambda _module: node_of(world))
+    module = Module(health_checks=True, images=[IMAGE])
+    world.calls.clear()
+    assert ended(telling.service_facts, module)["missing_images"] == []
+    assert [call[0] for call in world.calls] == ["systemctl"]
+    world.processes.clear()
+    world.images.clear()
+    assert ended(telling.service_facts, module)["missing_images"] == [IMAGE]
 
 
 def test_host_keys_are_told_by_their_type(world: World) -> None:
@@ -220,10 +232,10 @@ def test_a_call_ends_with_a_sentence_and_never_with_a_traceback(
     monkeypatch.setattr("os.geteuid", lambda: 0)
     roots = {"root": str(tmp_path / "root"), "unit_root": str(tmp_path / "units")}
     assert ended(calls.service, Module(bundle="*", **roots))["msg"].startswith("The bundle cannot be used")
-    found = ended(calls.service_facts, Module(health_checks=True, **roots))
+    found = ended(telling.service_facts, Module(health_checks=True, **roots))
     assert (found["changed"], found["services"], found["missing_images"], found["contents"]) == (False, {}, [], {})
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    for call in (calls.service, calls.service_facts):
+    for call in (calls.service, telling.service_facts):
         assert "give the task `become: true`" in ended(call, Module(bundle="*", **roots))["msg"]
 
 
@@ -240,8 +252,8 @@ def test_check_mode_reaches_the_node_and_a_missing_systemd_is_told(
 
 def test_programs_are_run_without_a_shell_and_a_missing_one_is_an_answer() -> None:
     module = Module((3, "out", "err"))
-    assert calls.runner(module)(["podman", "$HOME"], {"A": "b"}) == Result(3, "out", "err")
+    assert modules.runner(module)(["podman", "$HOME"], {"A": "b"}) == Result(3, "out", "err")
     argv, options = module.asked[0]
     assert (argv, options["expand_user_and_vars"], options["environ_update"]["A"]) == (["podman", "$HOME"], False, "b")
-    gone = calls.runner(Module(FileNotFoundError(2, "No such file")))(["podman"], {})
+    gone = modules.runner(Module(FileNotFoundError(2, "No such file")))(["podman"], {})
     assert (gone.rc, gone.err) == (NOT_FOUND, "podman: No such file")

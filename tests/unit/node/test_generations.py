@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Bundle, File
 from ansible_collections.edpm.services.plugins.module_utils._node.commands import Result
-from ansible_collections.edpm.services.plugins.module_utils._node.disk import Disk
+from ansible_collections.edpm.services.plugins.module_utils._node.disk import Disk, New
 from ansible_collections.edpm.services.plugins.module_utils._node.errors import Failed, NodeError
 from ansible_collections.edpm.services.plugins.module_utils._node.lock import held
 from hypothesis import HealthCheck, given, settings
@@ -103,10 +103,10 @@ def test_a_full_disk_while_staging_is_told_and_nothing_is_left(world: World, mon
     before = everything_in(world.places.root.parent)
     create = Disk.create
 
-    def full(self: Disk, path: Path, content: bytes, mode: int, *owner: tuple[int, int]) -> None:
-        if path.name == "01-nova.conf":
+    def full(self: Disk, new: New) -> None:
+        if new.path.name == "01-nova.conf":
             monkeypatch.setattr("os.fchmod", _no_space)
-        create(self, path, content, mode, *owner)
+        create(self, new)
 
     monkeypatch.setattr(Disk, "create", full)
     with pytest.raises(NodeError, match=r"01-nova.conf: No space left on device; make room on that file system"):

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from ansible_collections.edpm.services.plugins.plugin_utils._bundle.in_image import program
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.partner import running
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.running import (
     Account,
@@ -54,7 +53,7 @@ def test_the_pages_example_runs_as_it_says() -> None:
         folders=(Folder("/var/lib/probe{suffix}", "probe", 0o755),),
         sysctls=(("net.core.rmem_max", "8388608"),),
         modules=("tun",),
-        health=Health(program("connected", "probe"), timeout=90),
+        health=Health(connected="probe", timeout=90),
         validates=True,
         reload=("kill", "-HUP", "1"),
         ports=("tcp 9100",),

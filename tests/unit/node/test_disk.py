@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is on the platter when, and how often the disk is waited for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from ansible_collections.edpm.services.plugins.module_utils._node.disk import Disk, New
+from ansible_collections.edpm.services.plugins.module_utils._node.errors import DiskFault
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """What is brought to the platter and renamed, in order."""
+    found: list[str] = []
+    replace = Path.replace
+
+    def renamed(self: Path, target: Path) -> Path:
+        found.append(f"rename {target.name}")
+        return replace(self, target)
+
+    def fsync(number: int) -> None:
+        path = Path(f"/proc/self/fd/{number}").readlink()
+        found.append(f"sync {path.relative_to(tmp_path)}")
+
+    monkeypatch.setattr(Path, "replace", renamed)
+    monkeypatch.setattr("os.fsync", fsync)
+    return found
+
+
+def test_a_file_is_on_the_platter_before_it_gets_its_name_and_its_name_is_there_too(
+    steps: list[str], tmp_path: Path
+) -> None:
+    Disk().write(tmp_path / "a", b"1", 0o640)
+    assert steps == ["sync .a.edpm-new", "rename a", "sync ."]
+    assert ((tmp_path / "a").read_bytes(), (tmp_path / "a").stat().st_mode & 0o777) == (b"1", 0o640)
+
+
+def test_of_many_files_none_gets_its_name_before_all_are_on_the_platter_and_a_folder_is_waited_for_once(
+    steps: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "b").mkdir()
+    Disk().write_all([New(tmp_path / name, b"1") for name in ("b/1", "b/2", "3")])
+    assert steps == [
+        *("sync b/.1.edpm-new", "sync b/.2.edpm-new", "sync .3.edpm-new"),
+        *("rename 1", "rename 2", "rename 3", "sync b", "sync ."),
+    ]
+
+
+def test_of_many_files_nothing_is_left_when_one_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"0")
+    with pytest.raises(DiskFault):
+        Disk().write_all([New(tmp_path / "a", b"1"), New(tmp_path / "no/b", b"1")])
+    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("a", b"0")]
+
+
+def test_a_pipe_in_a_files_place_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    Disk().settle(tmp_path / "pipe")
