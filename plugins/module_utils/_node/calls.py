@@ -14,9 +14,6 @@ from .errors import Failed, InUse, NodeError
 from .modules import node_of
 from .node import Node
 from .outcome import Outcome, Prefetch, Removed
-from .prefetch import prefetch
-from .previous import go_back
-from .removal import remove
 from .travel import named, read
 
 
@@ -54,10 +51,17 @@ def _done(module: Any, node: Node) -> Outcome | Prefetch | Removed:
     patience, state = options["lock_timeout"], options["state"]
     if state == "present":
         return converge(node, read(options["bundle"]), check=check, patience=patience)
+    # A node reads all that it imports anew in each call, so the rarer states are left out until they are asked for.
     if state == "pulled":
+        from .prefetch import prefetch  # noqa: PLC0415  (see above)
+
         return prefetch(node, read(options["bundle"]), check=check, patience=patience)
     name = named(options["service"], options["instance"])
     if state == "previous":
+        from .previous import go_back  # noqa: PLC0415  (see above)
+
         return go_back(node, name, check=check, patience=patience)
+    from .removal import remove  # noqa: PLC0415  (see above)
+
     force, purge = options["force"], options["purge_data"]
     return remove(node, name, force=force, purge=purge, check=check, patience=patience)

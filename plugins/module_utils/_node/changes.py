@@ -46,6 +46,8 @@ class Changes:
     digest: bool = False
     unfinished: bool = False
     unhealthy: str = ""
+    #: Why it is not healthy where it lacks only what it works with: then nothing is done about it.
+    waits: str = ""
     record: bool = False
     #: Files outside the generation, and whether the service was never told of those that changed before.
     live: tuple[str, ...] = ()
@@ -106,7 +108,9 @@ def compare(node: Node, seen: Seen, wanted: Record, lacking: tuple[str, ...], *,
     )
     if found.switch:
         return found
-    return Changes(ground=lacking, record=found.record, unhealthy=_illness(node, seen, wanted, wait=wait))
+    ill = _illness(node, seen, wanted, wait=wait)
+    unhealthy, waits = ("", "") if ill is None else ("", ill.text) if ill.waits else (ill.text, "")
+    return Changes(ground=lacking, record=found.record, unhealthy=unhealthy, waits=waits)
 
 
 def differences(disk: Disk, home: Home, seen: Seen, wanted: Record, files: tuple[File, ...]) -> list[dict[str, str]]:
@@ -135,16 +139,18 @@ def differences(disk: Disk, home: Home, seen: Seen, wanted: Record, files: tuple
     return listed
 
 
-def _illness(node: Node, seen: Seen, wanted: Record, *, wait: bool) -> str:
+def _illness(node: Node, seen: Seen, wanted: Record, *, wait: bool) -> health.Fault | None:
+    """What is wrong with a service that is as it should be otherwise. One that is up has its time to get well."""
     if wanted.restart == "never" and seen.state.is_active:
-        return ""
-    if wait and seen.state.active in ("activating", "reloading"):
-        try:
-            health.await_health(node, wanted)
-        except Unhealthy as error:
-            return str(error)
-        return ""
-    return health.fault(node, wanted, seen.state)
+        return None
+    told = health.fault(node, wanted, seen.state)
+    if told is None or not wait or seen.state.active not in ("active", "activating", "reloading"):
+        return told
+    try:
+        health.await_health(node, wanted)
+    except Unhealthy as error:
+        return health.Fault(str(error), error.waits)
+    return None
 
 
 def _own(paths: set[str]) -> tuple[str, ...]:

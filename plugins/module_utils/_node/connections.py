@@ -13,24 +13,33 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 
 _ESTABLISHED = "01"
 _FIRST_WORDS = 4
 
 
-def silence(proc: Path, main: int, program: str) -> str:
-    """What is wrong with the program among the processes of a unit, whose main one is `main`; empty when nothing is."""
-    seen = False
+class Reach(Enum):
+    """How far a program has come."""
+
+    CONNECTED = "is connected"
+    WAITS = "has no connection yet to what it works with"
+    ABSENT = "does not run"
+
+
+def reach(proc: Path, main: int, program: str) -> Reach:
+    """How far the program has come among the processes of a unit, whose main one is `main`."""
+    found = Reach.ABSENT
     for process in _family(proc, main):
         try:
             if _runs(process, program):
-                seen = True
+                found = Reach.WAITS
                 if _sockets(process) & _established(process):
-                    return ""
+                    return Reach.CONNECTED
         except OSError:  # it ended meanwhile
             continue
-    return f"{program} {'has no connection yet to what it works with' if seen else 'does not run'}"
+    return found
 
 
 def _family(proc: Path, main: int) -> Iterator[Path]:

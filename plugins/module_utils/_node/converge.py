@@ -62,7 +62,8 @@ class Convergence:
         if changes.switch and self.wanted.contained:
             self.node.podman.require()
             pull = self.node.podman.needs(self.bundle.image)
-        return self._outcome(seen, changes, pulled=pull)
+        warnings = (self._waiting(changes),) if changes.waits else ()
+        return self._outcome(seen, changes, pulled=pull).but(warnings=warnings)
 
     def run(self) -> Outcome:
         """Do it. The node's lock is held."""
@@ -81,7 +82,15 @@ class Convergence:
         pending = self.home.note("pending.json") != {}
         # Until it is restarted, the service may live in any generation.
         gone = () if pending else self.home.prune(self.bundle.keep)
+        if changes.waits:
+            raise Failed(self._waiting(changes))
         return outcome.but(pruned=gone, warnings=tuple(self.warnings), restart_pending=pending)
+
+    def _waiting(self, changes: Changes) -> str:
+        return (
+            f"{self.bundle.name} {self.bundle.digest[:7]} is as it should be and not healthy: {changes.waits}; see to "
+            "what it works with, such as its message bus. It was not restarted, which would not help."
+        )
 
     def _compare(self, *, wait: bool) -> tuple[Seen, Changes]:
         guards.check(self.home, self.bundle.guards)

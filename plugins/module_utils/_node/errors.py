@@ -58,6 +58,11 @@ class NodeRefused(NodeError):
 class Unhealthy(NodeError):
     """The unit does not come up, or does not stay up."""
 
+    def __init__(self, message: str, *, waits: bool = False) -> None:
+        super().__init__(message)
+        #: Whether it lacks only what it works with.
+        self.waits = waits
+
 
 class NothingBefore(NodeError):
     """There is no generation to go back to, or it is no longer what it was."""

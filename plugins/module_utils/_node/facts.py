@@ -97,5 +97,5 @@ def _one(node: Node, home: Home, record: Record | None, unit: str, state: UnitSt
 def _health(node: Node, record: Record | None, state: UnitState, *, ask: bool) -> dict[str, Any]:
     if record is None:
         return {"healthy": False, "fault": "it has no live generation"}
-    told = health.fault(node, record, state) if ask or not state.is_active else ""
-    return {"healthy": not told, "fault": told or None}
+    told = health.fault(node, record, state) if ask or not state.is_active else None
+    return {"healthy": told is None, "fault": told.text if told else None}

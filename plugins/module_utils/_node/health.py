@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from . import connections
 from .commands import bounded
+from .connections import Reach
 from .errors import Unhealthy
 from .node import Node
 from .record import Record
@@ -19,10 +22,18 @@ _PAUSE = 0.5
 _COMMAND_LIMIT = 30
 
 
-def fault(node: Node, record: Record, state: UnitState) -> str:
-    """What is wrong with a unit now; empty when it is up and answers."""
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a unit. One that `waits` runs and lacks only what it works with: no restart brings that."""
+
+    text: str
+    waits: bool = False
+
+
+def fault(node: Node, record: Record, state: UnitState) -> Fault | None:
+    """What is wrong with a unit now; None when it is up and answers."""
     if not state.is_active:
-        return f"{record.unit} is {state.active} ({state.sub})"
+        return Fault(f"{record.unit} is {state.active} ({state.sub})")
     return _silence(node, record, state)
 
 
@@ -31,16 +42,18 @@ def await_health(node: Node, record: Record, complaint: str = "") -> None:
     health, clock = record.health, node.clock
     end = clock.now() + health.timeout
     first = node.systemd.state(record.unit)
-    state, since, silence = first, clock.now(), ""
+    state, since = first, clock.now()
+    silence: Fault | None = None
     while True:
         _give_up_early(record, first, state, complaint)
         if state.is_active and clock.now() - since >= health.settle:
             silence = _silence(node, record, state)
-            if not silence:
+            if silence is None:
                 return
         if clock.now() >= end:
-            told = silence or f"{record.unit} is {state.active} ({state.sub}) and did not stay up for {health.settle} s"
-            raise Unhealthy(f"{told} within {health.timeout} s")
+            unsettled = f"{record.unit} is {state.active} ({state.sub}) and did not stay up for {health.settle} s"
+            told = silence or Fault(unsettled)
+            raise Unhealthy(f"{told.text} within {health.timeout} s", waits=told.waits)
         clock.sleep(_PAUSE)
         seen = node.systemd.state(record.unit)
         if not seen.is_active or seen.invocation != state.invocation:
@@ -59,11 +72,14 @@ def _give_up_early(record: Record, first: UnitState, state: UnitState, complaint
         raise Unhealthy(f"{record.unit} does not run ({complaint or 'it ended by itself'})")
 
 
-def _silence(node: Node, record: Record, state: UnitState) -> str:
-    told = _command_fault(node, record)
-    if record.health.connected and not told:
-        told = connections.silence(node.places.proc, state.main, record.health.connected)
-    return f"{record.unit} is up, and its health check fails ({told})" if told else ""
+def _silence(node: Node, record: Record, state: UnitState) -> Fault | None:
+    told, program, waits = _command_fault(node, record), record.health.connected, False
+    if program and not told:
+        found = connections.reach(node.places.proc, state.main, program)
+        told, waits = f"{program} {found.value}", found is Reach.WAITS
+        if found is Reach.CONNECTED:
+            return None
+    return Fault(f"{record.unit} is up, and its health check fails ({told})", waits) if told else None
 
 
 def _command_fault(node: Node, record: Record) -> str:

@@ -51,7 +51,7 @@ class Outcome:
             "pulled": self.pulled,
             "drift": [{"name": one.name, "what": one.what} for one in self.drift],
             "unfinished": changes.unfinished,
-            "unhealthy": changes.unhealthy or None,
+            "unhealthy": changes.unhealthy or changes.waits or None,
             "restarted": self.restarted,
             "reloaded": self.reloaded,
             "restart_pending": self.restart_pending,
@@ -64,7 +64,7 @@ class Outcome:
         """The same for a person."""
         name, short = self.service, self.digest[:7]
         if not self.changes.any:
-            return f"{name} {short} is live and healthy, nothing to do."
+            return f"{name} {short} is live{'' if self.changes.waits else ' and healthy'}, nothing to do."
         done = ", ".join(self._done())
         return f"{name} {short} {'would be made' if check else 'is'} live: {done}."
 

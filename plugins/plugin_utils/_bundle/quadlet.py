@@ -21,6 +21,8 @@ from .running import Companion, Instance, Mount, Running
 GENERATION = "/var/lib/openstack/config"
 _KOLLA = "/var/lib/kolla/config_files/config.json"
 _STOP_MARGIN = 15
+#: The end of a program that was asked to stop, as its container tells it: 128 and the number of SIGTERM.
+_STOPPED = "143"
 
 Section = list[tuple[str, str]]
 
@@ -55,6 +57,7 @@ def unit(running: Running, who: Instance, image: str, companion: Companion | Non
             ("Restart", "always"),
             ("RestartSec", "5"),
             ("TimeoutStopSec", str(running.stop_seconds + _STOP_MARGIN)),
+            ("SuccessExitStatus", _STOPPED),
             *(_parted(line) for line in (() if companion else running.service_lines)),
         ],
         "Install": [("WantedBy", "multi-user.target")],

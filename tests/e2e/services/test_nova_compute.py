@@ -181,6 +181,13 @@ def test_every_container_may_what_its_definition_says_and_no_more(machine: Machi
     assert users["edpm_nova_compute"] == "nova"
 
 
+def test_a_compute_that_was_stopped_has_not_failed(machine: Machine) -> None:
+    unit = "edpm_nova_compute@fake.service"
+    machine.sh(f"systemctl stop {unit}")
+    shown = machine.sh(f"systemctl show --property=ActiveState,ExecMainStatus {unit}").split()
+    assert sorted(shown) == ["ActiveState=inactive", "ExecMainStatus=143"]
+
+
 def _reported(machine: Machine, service: str) -> dict[str, str]:
     """What the process itself says of its options when it is asked for a report."""
     unit, container = f"edpm_{service}.service", f"edpm_{service.replace('@', '-')}"

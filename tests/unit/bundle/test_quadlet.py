@@ -43,6 +43,7 @@ PodmanArgs="--device-cgroup-rule=b *:* rwm"
 Restart=always
 RestartSec=5
 TimeoutStopSec=22
+SuccessExitStatus=143
 SuccessExitStatus=SIGKILL
 
 [Install]

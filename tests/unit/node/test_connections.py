@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Health
-from ansible_collections.edpm.services.plugins.module_utils._node.connections import silence
+from ansible_collections.edpm.services.plugins.module_utils._node.connections import Reach, reach
 from ansible_collections.edpm.services.plugins.module_utils._node.facts import facts
 
 from .fakes import bundle_of, deploy, node_of
@@ -54,28 +54,28 @@ def proc(tmp_path: Path) -> Proc:
 )
 def test_a_service_with_a_connection_does_its_work(proc: Proc, words: str) -> None:
     proc.runs(SERVICE, words, state="01")
-    assert silence(proc.root, MONITOR, "nova-compute") == ""
+    assert reach(proc.root, MONITOR, "nova-compute") is Reach.CONNECTED
 
 
 def test_a_service_that_only_listens_does_not(proc: Proc) -> None:
     proc.runs(SERVICE, "/usr/bin/nova-compute\0")
-    assert silence(proc.root, MONITOR, "nova-compute") == "nova-compute has no connection yet to what it works with"
+    assert reach(proc.root, MONITOR, "nova-compute") is Reach.WAITS
 
 
 def test_the_connection_of_another_process_does_not_count(proc: Proc) -> None:
     proc.runs(SERVICE, "/usr/bin/nova-compute\0")
     table = proc.root / str(SERVICE) / "net/tcp"
     table.write_text("heading\n" + ROW.format(state="01", inode=4711))
-    assert "has no connection yet" in silence(proc.root, MONITOR, "nova-compute")
+    assert reach(proc.root, MONITOR, "nova-compute") is Reach.WAITS
 
 
 def test_a_service_in_another_container_does_not_count(proc: Proc) -> None:
     proc.runs(SERVICE, "/usr/bin/nova-compute\0", below=1, state="01")
     proc.runs(43, "/usr/bin/python3\0-c\0# text\0x\0nova-compute\0", state="01")
     (proc.root / "44").mkdir()
-    assert silence(proc.root, MONITOR, "nova-compute") == "nova-compute does not run"
-    assert silence(proc.root, 0, "nova-compute") == "nova-compute does not run"
-    assert silence(proc.root, 4711, "nova-compute") == "nova-compute does not run"
+    assert reach(proc.root, MONITOR, "nova-compute") is Reach.ABSENT
+    assert reach(proc.root, 0, "nova-compute") is Reach.ABSENT
+    assert reach(proc.root, 4711, "nova-compute") is Reach.ABSENT
 
 
 def test_a_service_that_waits_for_its_bus_is_not_healthy_and_nothing_is_started_to_find_out(world: World) -> None:
