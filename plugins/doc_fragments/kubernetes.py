@@ -219,3 +219,20 @@ options:
 requirements:
   - kubernetes >= 35, < 38 in the Python that runs Ansible
 """
+
+    # Of modules that show or write a plan.
+    SOURCE = r"""
+options:
+  manifests:
+    description:
+      - Files with Kubernetes objects, or folders of them, to read instead of what the inventory has read. No cluster is
+        asked then, and the options of the connection do not count.
+      - A relative path begins at the playbook's folder.
+    type: list
+    elements: str
+  namespaces:
+    description:
+      - Namespaces of the cluster or the manifests to read instead of what the inventory has read.
+    type: list
+    elements: str
+"""

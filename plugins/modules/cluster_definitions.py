@@ -19,28 +19,21 @@ description:
   - An object of the same name without that label came from somebody else, for example from an operator that brings its
     own CustomResourceDefinition. It is kept as it is and reported.
 extends_documentation_fragment:
+  - edpm.services.attributes
+  - edpm.services.attributes.controller
   - edpm.services.kubernetes
 attributes:
   check_mode:
-    description: Can run in check mode and return what would change without changing it.
     support: full
     details:
       - The API server itself judges every object in a dry run, so that a definition that it would refuse fails in check
         mode too.
   diff_mode:
-    description: Returns what has changed, or what would change in check mode.
     support: full
     details:
       - Fields that only the API server writes are left out, and the values in Secrets are hidden.
   idempotent:
-    description: Running it a second time changes nothing.
     support: full
-  platform:
-    description: Where it runs.
-    support: full
-    platforms: all
-    details:
-      - The whole work is done by Ansible's own Python on the controller. The host of the task is not connected to.
 options:
   definitions:
     description:

@@ -17,18 +17,16 @@ description:
   - Computes that are in the state already are left alone.
 requirements:
   - openstacksdk >= 4
+extends_documentation_fragment:
+  - edpm.services.attributes
 attributes:
   check_mode:
-    description: Can run in check mode and return what would change without changing it.
     support: full
   diff_mode:
-    description: Returns what has changed, or what would change in check mode.
     support: none
   idempotent:
-    description: Running it a second time changes nothing.
     support: full
   platform:
-    description: Where it runs.
     support: full
     platforms: all
     details:

@@ -20,25 +20,19 @@ description:
     unless O(manifests), O(namespaces) or an option of the connection names another source.
   - The playbooks C(edpm.services.plan) and C(edpm.services.explain) are this module and nothing else.
 extends_documentation_fragment:
+  - edpm.services.attributes
+  - edpm.services.attributes.controller
+  - edpm.services.kubernetes.source
   - edpm.services.kubernetes
 attributes:
   check_mode:
-    description: Can run in check mode and return what would change without changing it.
     support: full
     details:
       - All that may change is O(output_file), which is not written in check mode.
   diff_mode:
-    description: Returns what has changed, or what would change in check mode.
     support: none
   idempotent:
-    description: Running it a second time changes nothing.
     support: full
-  platform:
-    description: Where it runs.
-    support: full
-    platforms: all
-    details:
-      - The whole work is done by Ansible's own Python on the controller. The host of the task is not connected to.
 options:
   node:
     description: Name of a node, to see only this one.
@@ -77,18 +71,6 @@ options:
       - A relative path begins at the folder that Ansible was started in.
     type: path
     default: ""
-  manifests:
-    description:
-      - Files with Kubernetes objects, or folders of them, to read instead of what the inventory has read. No cluster is
-        asked then, and the options of the connection do not count.
-      - A relative path begins at the playbook's folder.
-    type: list
-    elements: str
-  namespaces:
-    description:
-      - Namespaces of the cluster or the manifests to read instead of what the inventory has read.
-    type: list
-    elements: str
 notes:
   - Secrets are masked in everything that is shown, written and returned. Contents of files are never returned.
 seealso:

@@ -20,29 +20,22 @@ description:
   - The same run while it is running is not started again. It is waited for.
   - Where the operator of OpenStackAnsibleEE is installed, a run can be made of its resources instead. See O(engine).
 extends_documentation_fragment:
+  - edpm.services.attributes
+  - edpm.services.attributes.controller
   - edpm.services.kubernetes
 attributes:
   check_mode:
-    description: Can run in check mode and return what would change without changing it.
     support: full
     details:
       - The API server judges the Job in a dry run, and RV(objects) shows it. To run the playbook itself in check mode,
         give C(--check) in O(arguments).
   diff_mode:
-    description: Returns what has changed, or what would change in check mode.
     support: none
   idempotent:
-    description: Running it a second time changes nothing.
     support: partial
     details:
       - A run that is running is waited for. One that has finished is run again unless O(rerun) is V(false), and whether
         that changes anything is the playbook's to say.
-  platform:
-    description: Where it runs.
-    support: full
-    platforms: all
-    details:
-      - The whole work is done by Ansible's own Python on the controller. The host of the task is not connected to.
 options:
   namespace:
     description: Namespace of the data plane, in which the pods run.

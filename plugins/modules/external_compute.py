@@ -32,27 +32,20 @@ description:
     C(edpm.openstack.org/deployed-cell). By it the admission policies that P(edpm.services.cluster#role) installs refuse
     to move a compute to another cell.
 extends_documentation_fragment:
+  - edpm.services.attributes
+  - edpm.services.attributes.controller
   - edpm.services.kubernetes
 attributes:
   check_mode:
-    description: Can run in check mode and return what would change without changing it.
     support: full
     details:
       - The API server itself judges every object in a dry run.
   diff_mode:
-    description: Returns what has changed, or what would change in check mode.
     support: full
     details:
       - Of very many objects the first ones are shown.
   idempotent:
-    description: Running it a second time changes nothing.
     support: full
-  platform:
-    description: Where it runs.
-    support: full
-    platforms: all
-    details:
-      - The whole work is done by Ansible's own Python on the controller. The host of the task is not connected to.
 options:
   namespaces:
     description:

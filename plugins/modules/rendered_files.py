@@ -23,25 +23,19 @@ description:
     unless O(manifests), O(namespaces) or an option of the connection names another source.
   - The playbook C(edpm.services.render) is this module and nothing else.
 extends_documentation_fragment:
+  - edpm.services.attributes
+  - edpm.services.attributes.controller
+  - edpm.services.kubernetes.source
   - edpm.services.kubernetes
 attributes:
   check_mode:
-    description: Can run in check mode and return what would change without changing it.
     support: full
   diff_mode:
-    description: Returns what has changed, or what would change in check mode.
     support: full
     details:
       - Secrets are masked in it, also with O(show_secrets=true).
   idempotent:
-    description: Running it a second time changes nothing.
     support: full
-  platform:
-    description: Where it runs.
-    support: full
-    platforms: all
-    details:
-      - The whole work is done by Ansible's own Python on the controller. The host of the task is not connected to.
 options:
   output_dir:
     description:
@@ -66,18 +60,6 @@ options:
       - All folders are V(0700) and all files with configuration V(0600), whether or not they hold secrets.
     type: bool
     default: false
-  manifests:
-    description:
-      - Files with Kubernetes objects, or folders of them, to read instead of what the inventory has read. No cluster is
-        asked then, and the options of the connection do not count.
-      - A relative path begins at the playbook's folder.
-    type: list
-    elements: str
-  namespaces:
-    description:
-      - Namespaces of the cluster or the manifests to read instead of what the inventory has read.
-    type: list
-    elements: str
 notes:
   - Digests are those of the true files, also where the files are masked. They do not tell a secret, but a guess at a
     short one can be checked against them, so keep the folder as you keep a plan.

@@ -15,23 +15,21 @@ description:
   - The playbooks C(deploy), C(status), C(rollback) and C(remove) of this collection are made of these steps. The
     lookup P(edpm.services.rollout#lookup) begins a run and says which hosts each of their plays has.
   - Use the playbooks. To have one service on a node in a playbook of your own, there is M(edpm.services.service).
+extends_documentation_fragment:
+  - edpm.services.attributes
 attributes:
   action:
     description: Runs on the controller and calls M(edpm.services.service) on the node where a step needs that.
     support: full
   check_mode:
-    description: Can run in check mode and return what would change without changing it.
     support: full
   diff_mode:
-    description: Returns what has changed, or what would change in check mode.
     support: full
     details:
       - As M(edpm.services.service) does, with secrets masked.
   idempotent:
-    description: Running it a second time changes nothing.
     support: full
   platform:
-    description: Where it runs.
     support: full
     platforms: posix
 options:

@@ -26,30 +26,24 @@ description:
   - With O(state=previous) the service goes back to the generation before, with the same care and without asking anybody
     else. With O(state=absent) it is taken off the node.
   - Needs podman 4.4 or newer with Quadlet, and systemd. It must run as root.
+extends_documentation_fragment:
+  - edpm.services.attributes
+  - edpm.services.node
 attributes:
   check_mode:
-    description: Can run in check mode and return what would change without changing it.
     support: full
     details:
       - Nothing is pulled, staged or validated, so a configuration that the image refuses is not found in check mode.
       - With O(state=absent) the service is asked whether it is in use, so a refusal is found.
   diff_mode:
-    description: Returns what has changed, or what would change in check mode.
     support: full
     details:
       - Files that the bundle marks as secret are named, and their contents are masked.
   idempotent:
-    description: Running it a second time changes nothing.
     support: partial
     details:
       - With O(state=previous) a second call goes back to where the first one came from. With an image that is always
         pulled, O(state=pulled) pulls each time.
-  platform:
-    description: Where it runs.
-    support: full
-    platforms: posix
-    details:
-      - Linux with systemd. Python 3.9 or newer, and nothing beyond its standard library.
 options:
   state:
     description:
@@ -161,16 +155,6 @@ options:
     description:
       - Settings of the service, by the names that they have as variables of a node, such as C(edpm_libvirt_mode).
     type: dict
-  root:
-    description:
-      - The folder that holds a folder for every service.
-    type: path
-    default: /var/lib/openstack
-  unit_root:
-    description:
-      - The folder in which Quadlet looks for its files.
-    type: path
-    default: /etc/containers/systemd
   lock_timeout:
     description:
       - How many seconds to wait while another run works on the same node. With V(0) it is refused at once.

@@ -19,35 +19,19 @@ description:
   - In a run that has read a data plane with the inventory plugin P(edpm.services.dataplane#inventory), it says of every
     service how it stands against the plan, and which of the images that the node will need are missing.
   - It must run as root.
+extends_documentation_fragment:
+  - edpm.services.attributes
+  - edpm.services.node
 attributes:
   check_mode:
-    description: Can run in check mode and return what would change without changing it.
     support: full
     details:
       - It never changes anything.
   diff_mode:
-    description: Returns what has changed, or what would change in check mode.
     support: N/A
   idempotent:
-    description: Running it a second time changes nothing.
     support: full
-  platform:
-    description: Where it runs.
-    support: full
-    platforms: posix
-    details:
-      - Linux with systemd. Python 3.9 or newer, and nothing beyond its standard library.
 options:
-  root:
-    description:
-      - The folder that holds a folder for every service.
-    type: path
-    default: /var/lib/openstack
-  unit_root:
-    description:
-      - The folder in which Quadlet looks for its files.
-    type: path
-    default: /etc/containers/systemd
   health_checks:
     description:
       - Whether the health check of each service that is up is run. Without it, a unit that is up counts as healthy.

@@ -24,30 +24,23 @@ description:
     C(edpm.openstack.org/services-message), which sum up its service objects. Its own conditions are left to the data
     plane operator.
 extends_documentation_fragment:
+  - edpm.services.attributes
+  - edpm.services.attributes.controller
   - edpm.services.kubernetes
 attributes:
   check_mode:
-    description: Can run in check mode and return what would change without changing it.
     support: full
     details:
       - The API server itself judges every object in a dry run.
   diff_mode:
-    description: Returns what has changed, or what would change in check mode.
     support: full
     details:
       - Of very many objects the first ones are shown.
   idempotent:
-    description: Running it a second time changes nothing.
     support: full
     details:
       - Results that say O(results[].changed=true) or O(results[].failed=true) tell of a new run, which is recorded each
         time.
-  platform:
-    description: Where it runs.
-    support: full
-    platforms: all
-    details:
-      - The whole work is done by Ansible's own Python on the controller. The host of the task is not connected to.
 options:
   results:
     description:
