@@ -27,7 +27,8 @@ from ansible.plugins.loader import init_plugin_loader, inventory_loader
 
 init_plugin_loader()  # from here on collections are imported in Ansible's own way, without which there is no plugin
 
-from ansible_collections.edpm.services.plugins.plugin_utils._kube import live, snapshot  # noqa: E402
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane import plan as resolving  # noqa: E402
+from ansible_collections.edpm.services.plugins.plugin_utils._kube import live  # noqa: E402
 from ansible_collections.edpm.services.plugins.plugin_utils._kube.client import PAGE, Client, Resource  # noqa: E402
 from ansible_collections.edpm.services.plugins.plugin_utils._kube.connection import Connection, Settings  # noqa: E402
 
@@ -60,7 +61,7 @@ def inventory(file: str) -> Result:
     """
     plugin = inventory_loader.get("edpm.services.dataplane")
     data, loader = InventoryData(), DataLoader()
-    planning = ((snapshot, "resolve"), (sys.modules[type(plugin).__module__], "judge"))
+    planning = ((resolving, "resolve"), (sys.modules[type(plugin).__module__], "judge"))
     with apart(planning) as plan, measured() as whole:
         plugin.parse(data, loader, file)
         data.reconcile_inventory()

@@ -13,9 +13,7 @@ from .._dataplane.model import Snapshot
 from .._dataplane.parse import DEFAULT_NAMESPACE
 from .._dataplane.stores import snapshot_of
 from .errors import BadManifestError
-from .manifests import STANDARD_INPUT, Manifest, stream
-
-__all__ = ["STANDARD_INPUT", "read_manifests"]
+from .manifests import Manifest, stream
 
 
 def read_manifests(paths: Sequence[str], namespaces: Sequence[str], images: Mapping[str, str]) -> Snapshot:

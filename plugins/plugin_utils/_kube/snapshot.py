@@ -6,6 +6,8 @@
 
 Ansible forks a worker for every task and host. What the parent process has read every worker inherits, and what
 a worker reads is lost with it: so `take` is called in the parent, and `taken` and `plan` wherever they are needed.
+
+What reads and resolves is imported when something is read: a run over plain variables does without all of it.
 """
 
 from __future__ import annotations
@@ -19,15 +21,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from .._dataplane.model import Snapshot
-from .._dataplane.plan import resolve
 from .._dataplane.planned import Plan
 from .connection import Settings
 from .errors import KubernetesError
-from .files import STANDARD_INPUT, read_manifests
-from .live import read_cluster
 
 IMAGES = "RELATED_IMAGE_"
 RARELY = (100_000, 50, 1000)
+_STANDARD_INPUT = "-"
 
 
 class NotTakenError(KubernetesError):
@@ -57,6 +57,9 @@ class Source:
 
 def read(source: Source) -> Snapshot:
     """Read the source once, and keep nothing."""
+    from .files import read_manifests  # noqa: PLC0415  (see the top)
+    from .live import read_cluster  # noqa: PLC0415  (see the top)
+
     images = {name: image for name, image in os.environ.items() if name.startswith(IMAGES) and image}
     if source.manifests:
         return read_manifests(source.manifests, source.namespaces, images)
@@ -68,6 +71,8 @@ def take(source: Source) -> Snapshot:
 
     A run has one snapshot: another source than the one before is refused.
     """
+    from .._dataplane.plan import resolve  # noqa: PLC0415  (see the top)
+
     if _run.source not in (None, source):
         raise NotTakenError(
             "This run has a snapshot of another source already, and a run deploys one data plane; "
@@ -176,4 +181,4 @@ def _listed(value: object) -> Iterable[object]:
 
 
 def _located(path: str, folder: Path) -> str:
-    return path if path == STANDARD_INPUT else str(folder / Path(os.path.expandvars(path)).expanduser())
+    return path if path == _STANDARD_INPUT else str(folder / Path(os.path.expandvars(path)).expanduser())
