@@ -83,7 +83,7 @@ def gather(plan: Plan, answers: Mapping[str, Mapping[str, Any]], scan: Scan | No
 def keyscan(addresses: Iterable[str], port: int) -> Mapping[str, Keys]:
     """The keys of hosts over the network, asked by one process and side by side; who is silent is left out."""
     names = list(addresses)
-    argv = ["ssh-keyscan", "-q", "-T", str(PATIENCE), "-p", str(port), "-t", "ed25519,ecdsa,rsa", "-f", "-"]
+    argv = ["ssh-keyscan", "-T", str(PATIENCE), "-p", str(port), "-t", "ed25519,ecdsa,rsa", "-f", "-"]
     try:
         done = subprocess.run(
             argv, input="\n".join(names), capture_output=True, text=True, timeout=_LIMIT + len(names), check=False

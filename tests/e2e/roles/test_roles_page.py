@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.edpm.services.plugins.plugin_utils._rollout.known_hosts import keyscan
 from edpm_lab import images
 from edpm_lab.labs import Lab
 from edpm_lab.nodes import Nodes
@@ -124,6 +125,18 @@ def test_a_compute_does_not_move_to_another_cell(reader: Reader) -> None:
     assert run.returncode != 0, run.stdout
     assert re.search(r'"msg": "[^"]*cell1[^"]*cell2', run.stdout), run.stdout
     assert reader.changes("away.yml") == 1
+
+
+def test_computes_know_each_other_by_one_play(reader: Reader) -> None:
+    reader.sh("mkdir -p /var/lib/nova/.ssh; getent passwd nova > /dev/null || useradd nova")
+    assert reader.changes("peers.yml") == 1
+    assert reader.changes("peers.yml") == 0
+    known = reader.sh("cat /var/lib/nova/.ssh/known_hosts")
+    key = reader.sh("cut -d ' ' -f 1-2 /etc/ssh/ssh_host_ed25519_key.pub").strip()
+    address = reader.nodes.address(NODE)
+    assert f"{address} {key}\n" in known
+    # A run over a data plane asks in the same way for the keys of nodes that it leaves out.
+    assert " ".join(("ssh-ed25519", keyscan([address], 22)[address]["ssh-ed25519"])) == key
 
 
 def test_files_go_where_their_names_or_the_list_say(reader: Reader) -> None:
