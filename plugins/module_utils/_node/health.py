@@ -57,7 +57,7 @@ def await_health(node: Node, record: Record, complaint: str = "") -> None:
         clock.sleep(_PAUSE)
         seen = node.systemd.state(record.unit)
         if not seen.is_active or seen.invocation != state.invocation:
-            since = clock.now()
+            since, silence = clock.now(), None
         state = seen
 
 

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from ansible_collections.edpm.services.plugins.module_utils._node import connections
 from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Bundle, Health, Image
 from ansible_collections.edpm.services.plugins.module_utils._node.commands import Result
+from ansible_collections.edpm.services.plugins.module_utils._node.connections import Reach
 from ansible_collections.edpm.services.plugins.module_utils._node.errors import Unhealthy
 from ansible_collections.edpm.services.plugins.module_utils._node.health import await_health
 from ansible_collections.edpm.services.plugins.module_utils._node.node import Clock, Node, real_node
@@ -76,3 +78,14 @@ def test_a_unit_that_will_not_get_well_is_given_up(states: tuple[str, ...], says
     with pytest.raises(Unhealthy, match=says):
         await_health(node_of(course), record())
     assert course.seconds <= 10
+
+
+@pytest.mark.parametrize(("last", "waits"), [("active a 0", True), ("activating a 0", False)])
+def test_a_unit_waits_for_others_only_while_it_is_up_itself(
+    monkeypatch: pytest.MonkeyPatch, last: str, waits: bool
+) -> None:
+    monkeypatch.setattr(connections, "reach", lambda *_: Reach.WAITS)
+    made = dataclasses.replace(record(), health=Health(connected="a", settle=2, timeout=10))
+    with pytest.raises(Unhealthy) as caught:
+        await_health(node_of(Course(*["active a 0"] * 10, last)), made)
+    assert caught.value.waits is waits
