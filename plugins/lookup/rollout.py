@@ -43,7 +43,7 @@ options:
     type: str
     default: ''
   service:
-    description: Name of the only service of the run. A plain name means all of its instances.
+    description: Names of the services of the run, with commas between them. A plain name means all of its instances.
     type: str
     default: ''
 seealso:

@@ -63,6 +63,12 @@ options:
     type: list
     elements: str
     default: []
+  required:
+    description:
+      - Whether it is a failure that this cannot be written. With V(false) it is a warning that says why, for example
+        which right the account lacks. A run that has done its work has not failed because nobody may note it down.
+    type: bool
+    default: true
 notes:
   - The account needs the ClusterRoles C(edpm-services-reader) and C(edpm-services-writer) in each namespace.
   - A run that was cut short is finished by the next one, and several may run at once.

@@ -136,6 +136,12 @@ retry_file:
   description: The file with the names of the nodes that are worth a second run, null where there are none.
   returned: with O(step=summary)
   type: str
+told:
+  description:
+    - What M(edpm.services.service_status) is to be told of the services, empty where the data plane was not read from a
+      cluster.
+  returned: with O(step=summary)
+  type: dict
 nodes:
   description: The nodes with their services.
   returned: with O(step=status)

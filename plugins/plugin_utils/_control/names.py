@@ -11,7 +11,10 @@ IMAGES_MANAGER = f"{FIELD_MANAGER}.images"
 MARKS_MANAGER = f"{FIELD_MANAGER}.marks"
 REMOVAL_MANAGER = f"{FIELD_MANAGER}.removal"
 STATUS_MANAGER = f"{FIELD_MANAGER}.status"
-MANAGERS = frozenset({MANAGER, IMAGES_MANAGER, MARKS_MANAGER, REMOVAL_MANAGER, STATUS_MANAGER})
+REQUESTS_MANAGER = f"{FIELD_MANAGER}.requests"
+MANAGERS = frozenset(
+    {MANAGER, IMAGES_MANAGER, MARKS_MANAGER, REMOVAL_MANAGER, STATUS_MANAGER, REQUESTS_MANAGER},
+)
 
 _PREFIX = "edpm.openstack.org/"
 #: On a service object: it goes only after its services have gone from the node.
@@ -29,6 +32,15 @@ DEPLOYED_CELL = f"{_PREFIX}deployed-cell"
 #: On a Node or NodeSet: what has become of phase 1.
 SERVICES_READY = f"{_PREFIX}services-ready"
 SERVICES_MESSAGE = f"{_PREFIX}services-message"
+#: On a Node, Role, NodeSet, DataPlane, service object or Namespace, by a person: the operator leaves it alone.
+PAUSED = f"{_PREFIX}paused"
+#: On a service object, by a person: any new value asks for a restart, or for the generation before.
+RESTART = f"{_PREFIX}restart"
+ROLLBACK = f"{_PREFIX}rollback"
+#: On a service object: the value that was dealt with, and what the plan wanted when the object was rolled back from it.
+RESTARTED = f"{_PREFIX}restarted"
+ROLLED_BACK_BY = f"{_PREFIX}rolled-back-by"
+ROLLED_BACK = f"{_PREFIX}rolled-back"
 
 WRITER = "edpm-services-writer"
 NODE_SET = "OpenStackDataPlaneNodeSet"

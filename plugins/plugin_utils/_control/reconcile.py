@@ -33,7 +33,11 @@ def reconcile(settings: Settings, namespaces: Sequence[str], chosen: Chosen, *, 
 
 def one_pass(client: WatchfulClient, namespaces: Sequence[str], chosen: Chosen) -> Pass:
     """The same with a client that is there already."""
-    world = look(client, namespaces)
+    return pass_over(client, look(client, namespaces), chosen)
+
+
+def pass_over(client: WatchfulClient, world: World, chosen: Chosen) -> Pass:
+    """The same with a cluster that was read already."""
     wanted, untouched = wanted_objects(world, chosen)
     staying = {one.ref for one in wanted}
     going, unjudged = leaving_objects(world, staying, chosen)

@@ -47,6 +47,19 @@ def as_result(done: Pass, *, check: bool, diff: bool) -> dict[str, Any]:
     return result
 
 
+def not_written(why: str) -> dict[str, Any]:
+    """The return values where nobody insists that it is written."""
+    return {"changed": False, "msg": why, "warnings": [f"The cluster was not told. {why}"]}
+
+
+def lenient(result: dict[str, Any], unknown: Iterable[str] = ()) -> dict[str, Any]:
+    """The same where nobody insists on it: what failed is a warning, and that no object stands for a result is none."""
+    left = [text for text in result.get("warnings", ()) if text not in set(unknown)]
+    failed = [f"The cluster was not told of everything. {result['msg']}"] if result.get("failed") else []
+    kept = {name: value for name, value in result.items() if name not in ("failed", "warnings")}
+    return {**kept, **({"warnings": [*left, *failed]} if left or failed else {})}
+
+
 def sentence(done: Pass, *, check: bool) -> str:
     """How many of each result, in one sentence."""
     note = " (check mode, nothing is written)" if check else ""

@@ -15,6 +15,7 @@ CLUSTER_SPEC: dict[str, dict[str, object]] = {
     "namespaces": {"type": "list", "elements": "str"},
     "nodes": {"type": "list", "elements": "str", "default": []},
     "services": {"type": "list", "elements": "str", "default": []},
+    "required": {"type": "bool", "default": True},
     **ARGUMENT_SPEC,
 }
 

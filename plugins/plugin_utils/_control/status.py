@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,12 +16,25 @@ from .._kube.connection import Connection, Settings
 from .._kube.errors import NotAllowedError
 from .applying import OF_ONE_OBJECT, Outcome, at_once, told
 from .conditions import READY, Run, Service, Told, cut, status_of
+from .events import news_of, post
 from .look import WatchfulClient, World, look
-from .names import MARKED_KINDS, ROLE, SERVICES_MESSAGE, SERVICES_READY, STATUS_MANAGER, WRITER
+from .names import (
+    MARKED_KINDS,
+    ROLE,
+    ROLLBACK,
+    ROLLED_BACK,
+    SERVICES_MESSAGE,
+    SERVICES_READY,
+    STATUS_MANAGER,
+    WRITER,
+)
 from .standing import Standing
 from .wanted import Chosen, services_of
 
 LONGEST_SUMMARY = 500
+
+#: The services of every service object.
+Services = Mapping[Reference, Sequence[Service]]
 
 
 @dataclass(frozen=True)
@@ -44,15 +58,29 @@ def write_status(
     client: WatchfulClient, namespaces: Sequence[str], results: Sequence[Told], run: Run, chosen: Chosen
 ) -> Reported:
     """The same with a client that is there already."""
-    world = look(client, namespaces)
+    return status_over(client, look(client, namespaces), results, run, chosen=chosen)
+
+
+def status_over(
+    client: WatchfulClient,
+    world: World,
+    results: Sequence[Told],
+    run: Run,
+    *,
+    chosen: Chosen,
+    services: Services | None = None,
+) -> Reported:
+    """The same with a cluster that was read already, and with its services where they are known."""
     by_object, unknown = _assigned(world, results)
-    services = _services(world)
+    services = services_in(world) if services is None else services
     meant = [one for one in world.service_objects() if chosen.has(one.node, [s.name for s in services[one.ref]])]
     news = {one.ref: status_of(one, services[one.ref], by_object.get(one.ref, {}), run) for one in meant}
     writing = _Writing(client)
     written = at_once(writing.status, [(one, status) for one in meant if (status := news[one.ref]) is not None])
     now = {one.ref: replace(one, status=status) for one in meant if (status := news[one.ref]) is not None}
     summaries = at_once(writing.summary, list(_summaries(world, now, chosen)))
+    stored = {outcome.ref for outcome in written if outcome.changed}
+    post(client, [event for one in meant if one.ref in stored for event in news_of(one, now[one.ref])])
     return Reported((*written, *summaries), tuple(unknown), len(meant) - len(written))
 
 
@@ -115,7 +143,7 @@ def _assigned(world: World, results: Iterable[Told]) -> tuple[dict[Reference, di
     return found, unknown
 
 
-def _services(world: World) -> dict[Reference, list[Service]]:
+def services_in(world: World) -> Services:
     """The services of every service object: the plan's, and for one that is leaving those that it stood for."""
     found: defaultdict[Reference, list[Service]] = defaultdict(list)
     for node in world.plan.nodes:
@@ -123,12 +151,28 @@ def _services(world: World) -> dict[Reference, list[Service]]:
             if service.service_object is not None and service.service_object.exists:
                 found[service.service_object.ref].append(_planned(world, node, service))
     for one in world.service_objects():
-        if one.ref not in found:
+        if one.ref in found:
+            found[one.ref] = _unless_rolled_back(one, found[one.ref])
+        else:
             found[one.ref] = [
                 Service(_named(definition.name, one.instance), definition.takes_snippet)
                 for definition in services_of(world.definitions(one.ref.namespace), one)
             ]
     return found
+
+
+def key_of(services: Iterable[Service]) -> str:
+    """What the plan wants of a service object, in a few characters."""
+    said = sorted(f"{one.name} {one.digest}" for one in services)
+    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+
+
+def _unless_rolled_back(stands: Standing, services: list[Service]) -> list[Service]:
+    """What was rolled back stays so until something else is wanted, or nobody asks for the rollback any more."""
+    if ROLLBACK not in stands.annotations or stands.annotations.get(ROLLED_BACK) != key_of(services):
+        return services
+    held = f"{stands.ref} was rolled back; change its configuration, or remove its annotation {ROLLBACK}."
+    return [replace(one, hold=one.hold or held) for one in services]
 
 
 def _planned(world: World, node: NodePlan, service: ServicePlan) -> Service:
@@ -159,7 +203,7 @@ def _summaries(
     for ref, stands in sorted(world.standings.items()):
         if ref.kind not in MARKED_KINDS or ref.kind == ROLE or stands.deleting:
             continue
-        if chosen.nodes and not {ref.name, *(one.node for one in members[ref])} & chosen.nodes:
+        if not any(chosen.has_node(name) for name in {ref.name, *(one.node for one in members[ref])}):
             continue
         said = {
             name: stands.annotations[name] for name in (SERVICES_READY, SERVICES_MESSAGE) if name in stands.annotations

@@ -51,15 +51,20 @@ class Untouched:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Nodes and services that somebody asked for; empty means all."""
+    """Nodes and services that somebody asked for; empty means all. Nodes that are spared are never meant."""
 
     nodes: frozenset[str] = frozenset()
     services: frozenset[str] = frozenset()
+    spared: frozenset[str] = frozenset()
+
+    def has_node(self, node: str) -> bool:
+        """Whether anything of a node is meant."""
+        return (not self.nodes or node in self.nodes) and node not in self.spared
 
     def has(self, node: str, services: Sequence[str]) -> bool:
         """Whether a service object that stands for these services is meant."""
         names = {service.partition("@")[0] for service in services} | set(services)
-        return (not self.nodes or node in self.nodes) and (not self.services or not self.services.isdisjoint(names))
+        return self.has_node(node) and (not self.services or not self.services.isdisjoint(names))
 
 
 def wanted_objects(world: World, chosen: Chosen) -> tuple[list[Wanted], list[Untouched]]:

@@ -49,7 +49,7 @@ Body = Mapping[str, Any]
 
 def labels(order: Order, start: str) -> dict[str, str]:
     """What all objects of a run carry; `start` tells this start of it from an earlier one."""
-    return {**MANAGED, RUN_LABEL: order.run_name, START_LABEL: start}
+    return {**order.labels, **MANAGED, RUN_LABEL: order.run_name, START_LABEL: start}
 
 
 def settings_name(order: Order, start: str) -> str:
@@ -69,6 +69,7 @@ def settings(order: Order, start: str, owner: Body | None = None) -> dict[str, A
         "extra_vars": order.extra_vars,
         "arguments": order.arguments,
         "forks": order.forks,
+        "reads_data_plane": order.reads_data_plane,
         "labels": labels(order, start),
     }
     data = {"run.json": json.dumps(told, sort_keys=True), "shards.json": json.dumps(order.shards)}

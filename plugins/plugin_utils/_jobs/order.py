@@ -45,7 +45,11 @@ class Mount:
 
 @dataclass(frozen=True)
 class Order:
-    """One run as it was asked for. Names of Secrets and ConfigMaps are those of `namespace`."""
+    """One run as it was asked for. Names of Secrets and ConfigMaps are those of `namespace`.
+
+    With `reads_data_plane` the pods read the data plane also where inventory ConfigMaps tell how the nodes are reached:
+    nodes that have left it are still spoken of there. `labels` are those of its objects beside the usual ones.
+    """
 
     namespace: str
     image: str
@@ -63,6 +67,7 @@ class Order:
     image_pull_secrets: tuple[str, ...] = ()
     service_account: str = "edpm-services-runner"
     inventory_config_maps: tuple[str, ...] = ()
+    reads_data_plane: bool = False
     ssh_key_secret: str = ""
     known_hosts: str = ""
     ca_secret: str = ""
@@ -76,6 +81,7 @@ class Order:
     deadline: int | None = None
     run_as_user: int | None = None
     resources: Mapping[str, Any] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
     run: str = ""
 

@@ -22,11 +22,19 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked about; an empty text is no limit. A service's plain name means all of its instances."""
+    """What is asked about; an empty text is no limit. A service's plain name means all of its instances.
+
+    Several services are named with commas between them.
+    """
 
     node: str = ""
     service: str = ""
     option: str = ""
+
+    def asks(self, name: str) -> bool:
+        """Whether a service is meant."""
+        named = {one.strip() for one in self.service.split(",")} if self.service else set()
+        return not named or not named.isdisjoint((name, name.partition("@")[0]))
 
 
 @dataclass(frozen=True)
@@ -94,7 +102,7 @@ class Overview:
 def overview(plan: Plan, question: Question) -> Overview:
     """What the question asks for; NotThereError where there is no such node, or it does not run such a service."""
     plan = _of_node(plan, question.node) if question.node else plan
-    nodes = tuple(_planned(node, question.service) for node in plan.nodes)
+    nodes = tuple(_planned(node, question) for node in plan.nodes)
     if question.service:
         nodes = tuple(node for node in nodes if node.services)
         if not nodes:
@@ -113,8 +121,8 @@ def _of_node(plan: Plan, name: str) -> Plan:
     return Plan(nodes=nodes, left_alone=alone, leaving=leaving)
 
 
-def _planned(node: NodePlan, service: str) -> PlannedNode:
-    asked = (one for one in node.services if service in ("", one.name, one.service))
+def _planned(node: NodePlan, question: Question) -> PlannedNode:
+    asked = (one for one in node.services if question.asks(one.name))
     return PlannedNode(node, tuple(PlannedService(node, one, bundle(one)) for one in asked))
 
 

@@ -106,7 +106,7 @@ def planned(course: Course, node: str) -> tuple[PlannedService, ...]:
     if plan is None or not any(one.name == node for one in plan.nodes):
         return ()
     every = overview(plan, Question(node)).services
-    return tuple(one for one in every if course.question.service in ("", one.plan.name, one.plan.service))
+    return tuple(one for one in every if course.question.asks(one.plan.name))
 
 
 def standing_of(course: Course, node: str, answer: Mapping[str, Any]) -> list[Standing]:
@@ -115,7 +115,7 @@ def standing_of(course: Course, node: str, answer: Mapping[str, Any]) -> list[St
         known = [read(one) for one in answer["planned"]]
     else:
         known = standings(planned(course, node), answer.get("services") or {})
-    return [one for one in known if course.question.service in ("", one.name, one.name.partition("@")[0])]
+    return [one for one in known if course.question.asks(one.name)]
 
 
 def set_work(course: Course, answers: Mapping[str, Mapping[str, Any]], variables: Mapping[str, Any]) -> None:
@@ -154,7 +154,7 @@ def _work(course: Course, node: str, answer: Mapping[str, Any]) -> Iterable[str]
         return [one.name for one in stands if one.state in WORK or _meets_others(course, node, one, answer)]
     found: Mapping[str, Any] = answer.get("services") or {}
     there = sorted(
-        (one for one in found if course.question.service in ("", one, one.partition("@")[0])),
+        (one for one in found if course.question.asks(one)),
         key=lambda one: (one.partition("@")[0] not in FIRST, one),
     )
     if course.mode is Mode.ROLLBACK:

@@ -13,6 +13,7 @@ from . import status
 from .course import BATCH, DONE, FOUND, SUMMARY, Course, Mode, course
 from .outcome import Fate, of_run, outcome
 from .summary import RETRY_FILES, ending
+from .telling import told
 from .working import Call, Work
 
 SPEC: dict[str, dict[str, Any]] = {
@@ -96,6 +97,7 @@ def _summary(run: Course, given: Given, variables: Mapping[str, Any], call: Call
         "msg": end.said,
         "report": end.data(),
         "retry_file": retry if end.again and not check else None,
+        "told": told(run, hosts, known, check=check),
         "failing": {
             one.name: {"msg": one.reason or one.fate.value, "unreachable": one.fate is Fate.UNREACHABLE}
             for one in nodes

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 from edpm_lab import images
-from edpm_lab.cluster import Cluster, cluster
+from edpm_lab.cluster import Cluster
 from edpm_lab.labs import Lab
 from edpm_lab.nodes import Nodes
 
@@ -75,17 +75,14 @@ class Site:
 
 
 @pytest.fixture(scope="package")
-def site(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(lab: Lab, whole_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Site:
     nodes = Nodes(lab)
     nodes.up(NODES)
-    image = images.image("ee")
-    with cluster(lab) as whole:
-        whole.load(image)
-        inventory = tmp_path_factory.mktemp("site") / "openstack.dataplane.yml"
-        inventory.write_text(yaml.safe_dump({"plugin": "edpm.services.dataplane", "namespaces": [NAMESPACE]}))
-        made = Site(whole, nodes, inventory, image)
-        prepare(made)
-        yield made
+    inventory = tmp_path_factory.mktemp("site") / "openstack.dataplane.yml"
+    inventory.write_text(yaml.safe_dump({"plugin": "edpm.services.dataplane", "namespaces": [NAMESPACE]}))
+    made = Site(whole_cluster, nodes, inventory, images.image("ee"))
+    prepare(made)
+    return made
 
 
 def prepare(site: Site) -> None:

@@ -56,7 +56,7 @@ def _programs(parts: Sequence[str]) -> None:
 def _images() -> None:
     podman.containers_work()
     # Two are built at a time, so the longest comes early.
-    images.build_all(["node", "control-plane", *images.SERVICES, "node-ovn", "registry", "ee"])
+    images.build_all(["node", "control-plane", *images.SERVICES, "node-ovn", "registry", "ee", "operator"])
 
 
 def _outcome(line: Callable[[], None]) -> LabError | None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the execution environment's two images are made of besides Debian's packages.
+"""What the images of the execution environment and of the operator are made of besides Debian's packages.
 
 `ee-python` holds Python packages, which the host's pip fetches with the settings that it has; `ee` adds the collection
-of this tree. A change of the collection therefore rebuilds the second alone, which takes seconds.
+of this tree. A change of the collection therefore rebuilds the second alone, which takes seconds. `operator-python` and
+`operator` are the same with what the operator needs beside.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 def inputs(name: str) -> dict[str, str | bytes]:
     """What an image depends on besides its recipe."""
-    if name == "ee-python":
-        return {"wheels": "\n".join(_requirements())}
-    if name == "ee":
+    if name in WHEELS:
+        return {"wheels": "\n".join(WHEELS[name]())}
+    if name in WITH_COLLECTION:
         return {"collection": digest(_collection_files())}
     return {}
 
 
 def volumes(name: str) -> list[str]:
     """Arguments of the build that mount what it installs."""
-    if name == "ee-python":
-        return ["--volume", f"{_wheels()}:/srv/wheels:ro"]
-    if name == "ee":
+    if name in WHEELS:
+        return ["--volume", f"{_wheels(WHEELS[name]())}:/srv/wheels:ro"]
+    if name in WITH_COLLECTION:
         return ["--volume", f"{_collection()}:/srv/collection:ro"]
     return []
 
@@ -56,7 +57,12 @@ def _requirements() -> list[str]:
     return [*TOOLS, *(line for line in lines if line and not line.startswith("#"))]
 
 
-def _wheels() -> Path:
+def _operator_requirements() -> list[str]:
+    lines = (TREE / "extensions/operator/requirements.txt").read_text().splitlines()
+    return ["pip", *(line for line in lines if line and not line.startswith("#"))]
+
+
+def _wheels(wanted: list[str]) -> Path:
     """All packages as wheels for the images' Python; none is built, so the host needs no compiler."""
     machine = MACHINES[architecture()]
     platforms = [f"manylinux{tag}_{machine}" for tag in ("2014", "_2_17", "_2_28", "_2_34")]
@@ -65,9 +71,9 @@ def _wheels() -> Path:
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
         chosen = ["--only-binary=:all:", f"--python-version={PYTHON}", "--implementation=cp"]
         chosen += [f"--platform={platform}" for platform in platforms]
-        run([*pip, *chosen, "--dest", place, *_requirements()], timeout=600)
+        run([*pip, *chosen, "--dest", place, *wanted], timeout=600)
 
-    return folder("ee-wheels", {"machine": machine, "python": PYTHON, "wanted": "\n".join(_requirements())}, download)
+    return folder("ee-wheels", {"machine": machine, "python": PYTHON, "wanted": "\n".join(wanted)}, download)
 
 
 def _collection() -> Path:
@@ -92,3 +98,8 @@ def _collection_files() -> Mapping[str, bytes]:
         raise LabError(f"git cannot list the files of {TREE}: {listed.stderr.decode().strip()}")
     names = sorted(filter(None, listed.stdout.decode().split("\0")))
     return {name: (TREE / name).read_bytes() for name in names if (TREE / name).is_file()}
+
+
+#: Images with Python packages, and what they are to have; and those with the collection.
+WHEELS = {"ee-python": _requirements, "operator-python": _operator_requirements}
+WITH_COLLECTION = ("ee", "operator")

@@ -47,6 +47,8 @@ PARENTS = {
     "registry": "base",
     "ee-python": "base",
     "ee": "ee-python",
+    "operator-python": "ee-python",
+    "operator": "operator-python",
 }
 
 #: The images of EDPM services; the others are below them or are nodes.

@@ -129,15 +129,16 @@ def result_map(part: Part, result: ShardResult) -> dict[str, Any]:
 
 
 def inventories(part: Part, places: Places) -> list[str]:
-    """The inventory files: those of the ConfigMaps, else one that reads the data plane as the pod's account."""
+    """The inventory files: those of the ConfigMaps, and one that reads the data plane as the pod's account."""
     mounted = places.read(manifests.INVENTORY)
-    if mounted.is_dir():
-        return sorted(str(file) for file in mounted.glob("*.yml"))
+    others = sorted(str(file) for file in mounted.glob("*.yml")) if mounted.is_dir() else []
+    if others and not part.told.get("reads_data_plane"):
+        return others
     file = places.work / "openstack.dataplane.yml"
     keys = "own" if (places.read(manifests.SSH) / manifests.SSH_KEY).exists() else "secrets"
     told = {"plugin": "edpm.services.dataplane", "namespaces": [part.told["namespace"]], "ssh_keys": keys}
     file.write_text(json.dumps(told), encoding="utf-8")
-    return [str(file)]
+    return [str(file), *others]
 
 
 def _playbook(part: Part, places: Places) -> str:

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What changed → which step: from a world that was read to the runs that are missing. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._control.conditions import Service
+from .._control.leaving import Going
+from .._control.look import World
+from .._control.names import PAUSED, RESTART, RESTARTED, ROLLBACK, ROLLED_BACK, ROLLED_BACK_BY
+from .._control.standing import Standing
+from .._control.status import Services, key_of
+from .._control.wanted import Chosen, services_of
+from .._dataplane.model import Reference
+
+DEPLOY, REMOVE, RESTART_TASK, ROLLBACK_TASK = "deploy", "remove", "restart", "rollback"
+REQUESTS = (RESTART_TASK, ROLLBACK_TASK)
+#: Annotations that say what was dealt with.
+DEALT = (RESTARTED, ROLLED_BACK_BY, ROLLED_BACK)
+PLAYBOOKS = {task: f"edpm.services.{task}" for task in (DEPLOY, REMOVE, RESTART_TASK, ROLLBACK_TASK)}
+
+
+@dataclass(frozen=True)
+class Need:
+    """A run that is missing: a task for services of one node. `key` changes with what is wanted, never with time."""
+
+    task: str
+    namespace: str
+    node: str
+    services: tuple[str, ...]
+    key: str
+    objects: tuple[Standing, ...] = ()
+    inventory: str = ""
+    ssh_key: str = ""
+    value: str = ""
+
+    @property
+    def network_attachments(self) -> tuple[str, ...]:
+        """The networks that lead to the node, as its service objects name them."""
+        return tuple(dict.fromkeys(name for one in self.objects for name in one.spec.get("networkAttachments") or ()))
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """What its failures are counted by."""
+        return (self.task, self.namespace, self.node)
+
+
+@dataclass
+class Batch:
+    """Needs that one run can meet."""
+
+    task: str
+    namespace: str
+    services: tuple[str, ...]
+    needs: list[Need] = field(default_factory=list)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Its nodes, in the order of their names."""
+        return tuple(sorted(need.node for need in self.needs))
+
+    @property
+    def key(self) -> str:
+        """The same batch has the same key."""
+        return digest(sorted((need.node, need.key) for need in self.needs))
+
+
+def digest(said: Any) -> str:
+    """A short name for what was said."""
+    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def paused(world: World, namespaces: Collection[str] = ()) -> frozenset[str]:
+    """Nodes that a person works on: Node, Role, NodeSet, DataPlane or a service object says so, or the namespace."""
+    asleep = {ref for ref, one in world.standings.items() if one.annotations.get(PAUSED) == "true"}
+    found = {one.node for one in world.service_objects() if one.ref in asleep or one.ref.namespace in namespaces}
+    for node in world.snapshot.resources.nodes:
+        theirs = {node.meta.ref, node.role_ref or Reference("OpenStackDataPlaneRole", node.namespace, node.role)}
+        if not theirs.isdisjoint(asleep) or node.namespace in namespaces:
+            found.add(node.name)
+    planes = {(ref.namespace, ref.name) for ref in asleep if ref.kind == "OpenStackDataPlane"}
+    found |= {node.name for node in world.plan.nodes if (node.namespace, node.dataplane or "") in planes}
+    return frozenset(found)
+
+
+def managed(world: World, kinds: Collection[str]) -> frozenset[str]:
+    """The services of the kinds that are managed; empty where all are."""
+    if not kinds:
+        return frozenset()
+    namespaces = {node.namespace for node in world.snapshot.resources.nodes}
+    namespaces |= {one.ref.namespace for one in world.service_objects()}
+    known = (one for namespace in namespaces for one in world.definitions(namespace).values())
+    return frozenset(one.name for one in known if one.kind in kinds) or frozenset(("",))
+
+
+def needs(world: World, services: Services, going: Iterable[Going], chosen: Chosen) -> Iterator[Need]:
+    """All runs that are missing, each node once for each task at most."""
+    leaving = list(going)
+    yield from _removals(leaving, chosen)
+    gone = {one.stands.ref for one in leaving}
+    asked: set[tuple[str, str]] = set()
+    for one in world.service_objects():
+        if one.ref in gone or one.deleting or not chosen.has(one.node, _names(world, one)):
+            continue
+        for need in _requests(one, services.get(one.ref, ())):
+            asked.add((need.namespace, need.node))
+            yield need
+    yield from (
+        need for need in _deployments(world, services, gone, chosen) if (need.namespace, need.node) not in asked
+    )
+
+
+def batches(found: Iterable[Need]) -> list[Batch]:
+    """What arrives together runs together: one run for each task and set of services; a removal runs by itself."""
+    made: dict[tuple[str, ...], Batch] = {}
+    for need in found:
+        alone = () if need.task == DEPLOY else (need.node, need.key)
+        key = (need.task, need.namespace, *need.services, "", *alone)
+        made.setdefault(key, Batch(need.task, need.namespace, need.services)).needs.append(need)
+    return list(made.values())
+
+
+def _deployments(world: World, services: Services, gone: Collection[Reference], chosen: Chosen) -> Iterator[Need]:
+    differing: defaultdict[tuple[str, str], list[tuple[Standing, Service]]] = defaultdict(list)
+    for one in world.service_objects():
+        if one.ref in gone or one.deleting or not chosen.has(one.node, _names(world, one)):
+            continue
+        live = one.status.get("deployedDigests") or {}
+        for service in services.get(one.ref, ()):
+            if _deployable(service) and live.get(service.name) != service.digest:
+                differing[one.ref.namespace, one.node].append((one, service))
+    for (namespace, node), found in differing.items():
+        names = tuple(sorted(service.name for _one, service in found))
+        key = digest(sorted((service.name, service.digest) for _one, service in found))
+        objects = tuple({one.ref: one for one, _service in found}.values())
+        yield Need(DEPLOY, namespace, node, names, key, objects)
+
+
+def _deployable(service: Service) -> bool:
+    return bool(service.digest) and not (service.hold or service.waits or service.refused)
+
+
+def _removals(going: Iterable[Going], chosen: Chosen) -> Iterator[Need]:
+    by_node: defaultdict[tuple[str, str], list[Going]] = defaultdict(list)
+    for one in going:
+        if not one.free and chosen.has(one.stands.node, one.services):
+            by_node[one.stands.ref.namespace, one.stands.node].append(one)
+    for (namespace, node), ones in by_node.items():
+        first = ones[0].stands
+        yield Need(
+            task=REMOVE,
+            namespace=namespace,
+            node=node,
+            services=tuple(sorted({name for one in ones for name in one.services})),
+            key=digest(sorted(one.stands.uid for one in ones)),
+            objects=tuple(one.stands for one in ones),
+            inventory=str(first.spec.get("inventoryConfigMapName") or ""),
+            ssh_key=str(first.spec.get("sshKeySecretName") or ""),
+        )
+
+
+def _requests(one: Standing, services: Iterable[Service]) -> Iterator[Need]:
+    """What a person asks for by an annotation whose value is another than the one that was dealt with."""
+    found = list(services)
+    for task, asked, dealt in ((RESTART_TASK, RESTART, RESTARTED), (ROLLBACK_TASK, ROLLBACK, ROLLED_BACK_BY)):
+        value = one.annotations.get(asked)
+        if value and value != one.annotations.get(dealt):
+            names = tuple(sorted(service.name for service in found))
+            key = digest([one.uid, value])
+            yield Need(task, one.ref.namespace, one.node, names, key, (one,), value=value)
+
+
+def dealt_with(need: Need, services: Services) -> Mapping[str, str]:
+    """The annotations that say that a request was met. What a rollback has left is not deployed again by itself."""
+    one = need.objects[0]
+    known = {name: one.annotations[name] for name in DEALT if name in one.annotations}
+    if need.task == RESTART_TASK:
+        return {**known, RESTARTED: need.value}
+    return {**known, ROLLED_BACK_BY: need.value, ROLLED_BACK: key_of(services.get(one.ref, ()))}
+
+
+def _names(world: World, one: Standing) -> list[str]:
+    return [definition.name for definition in services_of(world.definitions(one.ref.namespace), one)]

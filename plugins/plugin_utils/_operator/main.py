@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The operator's process: it takes the lease, listens, and makes a pass when something changed or time has gone by."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+
+from .._dataplane.model import Reference
+from .._kube.client import Client, Retry
+from .._kube.connection import Connection, Settings
+from .._kube.errors import KubernetesError
+from .._watch.news import Change
+from .._watch.watch import JOBS, KINDS, quiet, served, watch
+from .lease import Lease
+from .metrics import Metrics
+from .passes import LOG, Done, Passes
+from .runs import OPERATOR_LABEL
+from .serving import serve
+from .settings import BadSettingsFileError, OperatorSettings
+
+SETTINGS_VARIABLE = "EDPM_OPERATOR_SETTINGS"
+SETTINGS_FILE = "/etc/edpm/operator/settings.yaml"
+#: Seconds that a pass may take before the process counts as stuck.
+STUCK_AFTER = 1800.0
+#: Seconds until something that failed is tried again, and at most.
+AGAIN, LONGEST = 2.0, 60.0
+
+
+class Operator:
+    """One process."""
+
+    def __init__(self, settings: OperatorSettings) -> None:
+        self._settings, self._metrics = settings, Metrics()
+        self._passes = Passes(settings, self._metrics)
+        self._wake, self._stop = asyncio.Event(), asyncio.Event()
+        self._read = asyncio.Event()
+        self._done = Done(None, frozenset(), frozenset())
+        self._sign = time.monotonic()
+
+    async def run(self) -> int:
+        """Until somebody ends it; the code is 1 where the lease was lost."""
+        loop = asyncio.get_running_loop()
+        for one in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(one, self._end)
+        pages = serve(self._settings.port, self._metrics, self._alive)
+        with Connection(Settings()) as connection:
+            # A lease must be renewed in time, so a request for it is not repeated for minutes.
+            place = (self._settings.lease_place, self._settings.lease)
+            client = Client(connection, retry=Retry(attempts=2, longest_pause=1.0))
+            lease = Lease(client, place, self._settings.identity, self._settings.lease_duration)
+            if not await self._acquired(lease):
+                return 0
+            LOG.info("%s holds the lease %s/%s", self._settings.identity, *place)
+            self._metrics.set("edpm_operator_leader", 1)
+            work = [asyncio.ensure_future(one) for one in (self._keep(lease), self._work(), self._listen())]
+            await self._stop.wait()
+            for task in work:
+                task.cancel()
+            await asyncio.gather(*work, return_exceptions=True)
+            with suppress(KubernetesError):
+                await asyncio.to_thread(lease.release)
+        pages.shutdown()
+        return 0
+
+    def _end(self) -> None:
+        self._stop.set()
+        self._wake.set()
+
+    def _alive(self) -> str:
+        silent = time.monotonic() - self._sign
+        return f"nothing has moved for {silent:.0f} s" if silent > STUCK_AFTER else ""
+
+    async def _acquired(self, lease: Lease) -> bool:
+        """Wait for the lease; False where the process is to end before that."""
+        while not self._stop.is_set():
+            try:
+                if await asyncio.to_thread(lease.hold):
+                    return True
+            except KubernetesError as error:
+                LOG.warning("%s", error)
+            self._sign = time.monotonic()
+            await self._pause(self._settings.lease_duration / 5)
+        return False
+
+    async def _keep(self, lease: Lease) -> None:
+        """Renew it. One that could not be renewed in time may be another's: then this process ends as it stands."""
+        renewed = time.monotonic()
+        while True:
+            await asyncio.sleep(self._settings.lease_duration / 5)
+            held: bool | None = None
+            with suppress(KubernetesError):
+                held = await asyncio.to_thread(lease.hold)
+            if held:
+                renewed = time.monotonic()
+            elif held is False or time.monotonic() - renewed > self._settings.lease_duration:
+                LOG.error("The lease %s is lost; another may work now.", self._settings.lease)
+                logging.shutdown()
+                os._exit(1)
+
+    async def _work(self) -> None:
+        """Pass after pass."""
+        failures = 0
+        while True:
+            self._wake.clear()
+            begun = time.monotonic()
+            try:
+                self._done = await asyncio.to_thread(self._passes.once)
+            except KubernetesError as error:
+                failures += 1
+                LOG.warning("%s", error)
+                self._metrics.add("edpm_operator_passes_total", result="failed")
+                await self._pause(min(AGAIN * 2 ** min(failures - 1, 8), LONGEST))
+                continue
+            failures = 0
+            self._read.set()
+            self._sign = time.monotonic()
+            self._metrics.add("edpm_operator_passes_total", result="ok")
+            self._metrics.add("edpm_operator_pass_seconds_total", self._sign - begun)
+            self._metrics.set("edpm_operator_last_pass_timestamp_seconds", time.time())
+            await self._something()
+
+    async def _something(self) -> None:
+        """Wait for a sign of a change, and then for those that come with it; or until something is due."""
+        rest = self._settings.resync
+        if self._done.due is not None:
+            rest = min(rest, max(0.5, self._done.due - time.time()))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), rest)
+            await asyncio.sleep(self._settings.settle)
+
+    async def _listen(self) -> None:
+        """Watch; where that fails, passes go on by themselves and it is tried again.
+
+        What happens between the first pass and the first list of the watch is in that list, so nothing is missed.
+        """
+        await self._read.wait()
+        failures = 0
+        while not self._stop.is_set():
+            begun = time.monotonic()
+            try:
+                kinds = await asyncio.to_thread(self._kinds)
+                await watch(kinds, self._settings.namespaces, self._heard, counts=self._counts)
+            except asyncio.CancelledError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever ends the watch, passes go on and it is opened again
+                LOG.warning("The watch has ended (%s); it is opened again.", error)
+            failures = 0 if time.monotonic() - begun > LONGEST else failures + 1
+            await self._pause(min(AGAIN * 2 ** min(failures, 8), LONGEST))
+
+    def _kinds(self) -> list[tuple[str, str]]:
+        with Connection(Settings()) as connection:
+            return served(Client(connection), [*KINDS, *sorted(self._done.kinds), JOBS])
+
+    def _counts(self, kind: str, namespace: str, name: str, labels: object) -> bool:
+        if kind == "Job":
+            return isinstance(labels, dict) and labels.get(OPERATOR_LABEL) == self._settings.lease
+        if kind in ("Secret", "ConfigMap"):
+            return Reference(kind, namespace, name) in self._done.named
+        return True
+
+    def _heard(self, change: Change) -> None:
+        self._metrics.add("edpm_operator_changes_total", kind=change.kind)
+        self._wake.set()
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stop.wait(), seconds)
+
+
+def main() -> int:
+    """Read the settings, and work."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    quiet()
+    try:
+        settings = OperatorSettings.read(os.environ.get(SETTINGS_VARIABLE, SETTINGS_FILE))
+        return asyncio.run(Operator(settings).run())
+    except (BadSettingsFileError, KubernetesError) as error:
+        LOG.error("%s", error)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The operator's runs in the cluster: those that are going, by their label, and new ones. Nothing is kept in memory."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections import Counter
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from .._control.look import World
+from .._jobs import manifests
+from .._jobs.jobs import CONFIG_MAPS, PODS
+from .._jobs.order import Order
+from .._jobs.running import Outcome, Runs, Wishes
+from .._jobs.sources import resolved
+from .._jobs.standing import obstacle, of_job, of_pod, warning
+from .._jobs.watching import EVENTS, PATIENCE
+from .._kube.client import Client, Object, Resource
+from .._kube.errors import NotAllowedError, NotFoundError
+from .deciding import DEPLOY, PLAYBOOKS, REMOVE, REQUESTS, Batch
+from .settings import OperatorSettings
+
+LOG = logging.getLogger("edpm.operator")
+JOBS = Resource("batch/v1", "Job", "jobs", namespaced=True)
+OPERATOR_LABEL = "edpm.openstack.org/operator"
+TASK_LABEL = "edpm.openstack.org/task"
+KEY_LABEL = "edpm.openstack.org/key"
+
+
+@dataclass(frozen=True)
+class Going:
+    """A run that is not over: what it does to which nodes, and why it never will, where that shows."""
+
+    name: str
+    namespace: str
+    task: str
+    nodes: tuple[str, ...]
+    hopeless: str = ""
+
+
+class OperatorRuns:
+    """Finds and starts runs with one client."""
+
+    def __init__(self, client: Client, settings: OperatorSettings) -> None:
+        self._client, self._settings = client, settings
+        self._nodes: dict[str, tuple[str, ...]] = {}
+        self._ended: Counter[str] = Counter()
+
+    def going(self) -> list[Going]:
+        """All that are not over, whoever started them. What can get nowhere is removed, and told once."""
+        chosen = f"{OPERATOR_LABEL}={self._settings.lease}"
+        live = [job for name in self._settings.namespaces for job in self._client.get_all(JOBS, name, chosen)]
+        found = [job for job in live if not _is_over(job)]
+        self._ended = Counter((job["metadata"].get("labels") or {}).get(KEY_LABEL, "") for job in live if _is_over(job))
+        names = {str(one["metadata"]["uid"]) for one in found}
+        self._nodes = {uid: nodes for uid, nodes in self._nodes.items() if uid in names}
+        return [one for job in found if (one := self._looked_at(job)) is not None]
+
+    def start(self, batch: Batch, world: World) -> Outcome:
+        """Start it, or find it where the same was started a moment ago by one who could not tell any more."""
+        again = batch.task not in REQUESTS
+        order = self.order(batch, world, self._ended[batch.key] if again else 0)
+        return Runs(self._client, LOG.debug).carry_out(order, Wishes(wait=False, rerun=False))
+
+    def order(self, batch: Batch, world: World, ended: int = 0) -> Order:
+        """The run that meets a batch, after so many others that were meant to."""
+        options = self._settings.options(namespace=batch.namespace, playbook=PLAYBOOKS[batch.task])
+        told: dict[str, Any] = {"service": ",".join(batch.services)} if batch.services else {}
+        if batch.task != DEPLOY:
+            told["node"] = batch.nodes[0]
+        if batch.task == REMOVE:
+            options["shard_size"] = 0
+        else:
+            options["nodes"] = list(batch.nodes)
+        options["extra_vars"] = {**self._settings.extra_vars, **options["extra_vars"], **told}
+        found = resolved(options, world.snapshot, world.plan, os.environ, _no_pattern)
+        if batch.task == REMOVE:
+            need = batch.needs[0]
+            found |= {"inventory_config_maps": tuple(filter(None, (need.inventory,))), "ssh_key_secret": need.ssh_key}
+            found |= {"reads_data_plane": True, "network_attachments": need.network_attachments}
+        labels = {OPERATOR_LABEL: self._settings.lease, TASK_LABEL: batch.task, KEY_LABEL: batch.key}
+        name = f"edpm-{batch.task}{f'-{batch.nodes[0]}' if len(batch.nodes) == 1 else ''}"
+        fields = {**options, "name": name[:40], "run": f"{batch.key}-{ended}"}
+        return Order.from_options(fields, **found, labels=labels)
+
+    def remove(self, run: Going) -> None:
+        """Take a run away with its pods."""
+        with suppress(NotFoundError):
+            self._client.delete(JOBS, run.name, run.namespace, propagation="Background")
+
+    def _looked_at(self, job: Object) -> Going | None:
+        meta = job["metadata"]
+        labels: Mapping[str, str] = meta.get("labels") or {}
+        nodes = self._nodes_of(meta["uid"], meta["name"], meta["namespace"], labels)
+        run = Going(meta["name"], meta["namespace"], labels.get(TASK_LABEL, DEPLOY), nodes or ())
+        if nodes is None:
+            # Its starter was killed before it could say what the pods are to do: they would wait for ever.
+            self.remove(run)
+            return None
+        return Going(run.name, run.namespace, run.task, nodes, self._obstacle(job))
+
+    def _nodes_of(self, uid: str, name: str, namespace: str, labels: Mapping[str, str]) -> tuple[str, ...] | None:
+        if uid not in self._nodes:
+            place = f"{name}-{labels.get(manifests.START_LABEL, '')}"
+            body = self._client.get(CONFIG_MAPS, place, namespace)
+            if body is None:
+                return None
+            told = json.loads(body["data"]["run.json"])
+            shards = json.loads(body["data"]["shards.json"])
+            nodes = tuple(node for shard in shards for node in shard)
+            self._nodes[uid] = nodes or tuple(filter(None, (told["extra_vars"].get("node"),)))
+        return self._nodes[uid]
+
+    def _obstacle(self, job: Object) -> str:
+        """Why it can go nowhere, empty where it may."""
+        meta = job["metadata"]
+        age = time.time() - datetime.fromisoformat(str(meta["creationTimestamp"])).timestamp()
+        if age < PATIENCE:
+            return ""
+        chosen = f"{manifests.RUN_LABEL}={meta['name']}"
+        pods = [of_pod(one) for one in self._client.get_all(PODS, meta["namespace"], chosen)]
+        image = job["spec"]["template"]["spec"]["containers"][0]["image"]
+        if found := obstacle(pods, meta["namespace"], image):
+            return found
+        if any(pod.has_started for pod in pods):
+            return ""
+        kind, name = ("Pod", pods[0].name) if pods else ("Job", meta["name"])
+        try:
+            fields = f"involvedObject.name={name}"
+            text, hopeless = warning(self._client.get_all(EVENTS, meta["namespace"], fields=fields))
+        except NotAllowedError:
+            return ""
+        place = f"{meta['namespace']}/{name}"
+        return f"{kind} {place} cannot start ({text}); create what is missing or correct its name." if hopeless else ""
+
+
+def _is_over(job: Object) -> bool:
+    return of_job(job).finished or bool(job["metadata"].get("deletionTimestamp"))
+
+
+def _no_pattern(pattern: str) -> tuple[str, ...]:
+    """Nodes are named here, and never chosen by a pattern."""
+    raise ValueError(pattern)
+
+
+def busy(going: Collection[Going]) -> frozenset[tuple[str, str]]:
+    """Namespace and name of every node that a run works on."""
+    return frozenset((run.namespace, node) for run in going for node in run.nodes)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two pages for the cluster: whether the operator is alive, and its figures."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from .metrics import Metrics
+
+
+def serve(port: int, metrics: Metrics, alive: Callable[[], str]) -> ThreadingHTTPServer:
+    """Begin to answer; `alive` says what is wrong, nothing where all is well."""
+
+    class Pages(BaseHTTPRequestHandler):
+        """Answers of this operator."""
+
+        def do_GET(self) -> None:
+            """One page."""
+            if self.path == "/healthz":
+                wrong = alive()
+                self._answer(HTTPStatus.SERVICE_UNAVAILABLE if wrong else HTTPStatus.OK, wrong or "ok")
+            elif self.path == "/metrics":
+                self._answer(HTTPStatus.OK, metrics.text(), "text/plain; version=0.0.4; charset=utf-8")
+            else:
+                self._answer(HTTPStatus.NOT_FOUND, "there are /healthz and /metrics")
+
+        def log_message(self, format: str, *args: object) -> None:
+            """A probe is no news."""
+
+        def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain; charset=utf-8") -> None:
+            body = text.encode()
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    server = ThreadingHTTPServer(("", port), Pages)
+    threading.Thread(target=server.serve_forever, name="edpm-pages", daemon=True).start()
+    return server

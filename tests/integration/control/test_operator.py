@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The operator as a process with the rights of its manifests, on a real API server."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ansible_collections.edpm.services.plugins.plugin_utils._control.conditions import Told
+
+from .conftest import CELL, NOVA, Site, data_plane, node, thing, until
+from .operating import Operator, Pods, prepare
+
+SNIPPET = {"spec": {"customServiceConfig": "[DEFAULT]\ndebug = True\n"}}
+
+
+@pytest.fixture
+def operated(site: Site) -> Site:
+    prepare(site)
+    return site
+
+
+@pytest.fixture
+def operator(operated: Site, tmp_path: Path) -> Iterator[Operator]:
+    with Operator(operated, tmp_path) as one:
+        until(lambda: one.passes() >= 1, "it has looked once")
+        yield one
+
+
+@pytest.fixture
+def pods(operated: Site) -> Pods:
+    return Pods(operated)
+
+
+def ready(site: Site) -> dict[str, str]:
+    found = {}
+    for name, one in site.all("nec").items():
+        conditions = {each["type"]: each for each in (one.get("status") or {}).get("conditions") or ()}
+        found[name] = f"{conditions['Ready']['status']} {conditions['Ready']['reason']}" if conditions else ""
+    return found
+
+
+def one_job(pods: Pods) -> str:
+    until(lambda: len(pods.unfinished()) == 1, "one Job runs")
+    return pods.unfinished()[0]
+
+
+def idle(operator: Operator) -> None:
+    """Give it time to do what it should not do: to hear of a change, to wait for others, and to make a pass."""
+    time.sleep(3)
+    assert operator.page("/healthz") == "ok"
+
+
+def test_from_an_annotated_node_to_ready_and_on_with_every_change(
+    operator: Operator, operated: Site, pods: Pods
+) -> None:
+    site = operated
+    site.create(*data_plane(2))
+
+    job = one_job(pods)
+    assert pods.nodes(job) == ["node-0", "node-1"], "what arrives together runs together"
+    assert pods.told(job)["extra_vars"] == {"service": "libvirt,nova_compute"}
+    assert ready(site) == {"node-0": "False NotDeployed", "node-1": "False NotDeployed"}
+    pods.deploy(job)
+    until(lambda: set(ready(site).values()) == {"True Ready"}, "both are ready")
+
+    site.patch("nec", "node-1", SNIPPET)
+    second = one_job(pods)
+    assert (pods.nodes(second), pods.told(second)["extra_vars"]) == (["node-1"], {"service": "nova_compute"})
+    assert ready(site) == {"node-0": "True Ready", "node-1": "False Outdated"}
+    pods.deploy(second)
+
+    changed = thing("v1", "Secret", "nova-cell1-compute-config", stringData={"01-nova.conf": "[DEFAULT]\nx = 1\n"})
+    site.send("replace", changed)
+    third = one_job(pods)
+    assert pods.nodes(third) == ["node-0", "node-1"]
+    pods.deploy(third)
+    changed["metadata"]["name"] = "nova-cell2-compute-config"
+    site.send("replace", changed)
+    idle(operator)
+    assert set(pods.jobs()) == {job, second, third}, "nobody is in that cell"
+    assert operator.page("/healthz") == "ok"
+    assert operator.figure('edpm_operator_runs_total{task="deploy"}') == 3
+    assert operator.figure('edpm_operator_service_objects{reason="Ready"}') == 2
+    reasons = {one["reason"] for one in site.all("events").values()}
+    assert reasons == {"Started", "Deployed"}
+    for kind in ("osdpnode", "osdprole", "novacell", "secret"):
+        for body in site.all(kind).values():
+            assert "kopf" not in str(body), "what is only read is not written to"
+
+
+def test_a_node_that_leaves_is_removed_by_a_job_and_its_object_goes_after_it(
+    operator: Operator, operated: Site, pods: Pods
+) -> None:
+    operated.create(*data_plane(1))
+    pods.deploy(one_job(pods))
+    until(lambda: set(ready(operated).values()) == {"True Ready"}, "it is ready")
+
+    operated.annotate("osdpnode", "node-0", f"{CELL}=")
+    job = one_job(pods)
+    assert job.startswith("edpm-remove-node-0-")
+    told = pods.told(job)
+    assert (told["playbook"], told["extra_vars"]["node"]) == ("edpm.services.remove", "node-0")
+    mounted = str(operated.get("job", job)["spec"]["template"]["spec"]["volumes"])
+    assert "dataplanenode-node-0" in mounted
+    assert "ssh-key" in mounted
+    assert operated.there("nec") == ["node-0"]
+    pods.report(Told("node-0", name, absent=True, changed=True) for name in ("libvirt", "nova_compute"))
+    pods.finish(job)
+    until(lambda: operated.there("nec") == [], "the object goes")
+    assert operator.process is not None
+    assert operator.process.poll() is None
+
+
+def test_a_killed_operator_is_followed_by_another_and_nothing_is_done_twice(
+    operator: Operator, operated: Site, pods: Pods, tmp_path: Path
+) -> None:
+    operated.create(*data_plane(2))
+    job = one_job(pods)
+    with Operator(operated, tmp_path, name="two") as second:
+        until(lambda: second.page("/healthz") == "ok", "the second is up")
+        time.sleep(1)
+        assert not second.leads, "one at a time"
+        operator.end(signal.SIGKILL)
+        operated.patch("nec", "node-0", SNIPPET)
+        until(lambda: second.leads, "the second takes over")
+        until(lambda: second.passes() >= 1, "it has looked")
+        idle(second)
+        assert list(pods.jobs()) == [job], "the nodes are being worked on"
+        pods.deploy(job)
+        until(lambda: set(ready(operated).values()) == {"True Ready"}, "both are ready")
+        idle(second)
+        assert list(pods.jobs()) == [job]
+        assert second.end() == 0
+    with Operator(operated, tmp_path, name="three") as third:
+        until(lambda: third.leads, "a lease that was let go is there at once")
+        until(lambda: third.passes() >= 1, "it has looked")
+        idle(third)
+        assert list(pods.jobs()) == [job]
+        assert third.figure('edpm_operator_writes_total{result="updated"}') == 0
+
+
+def test_a_job_without_its_settings_is_taken_away_and_made_anew(operator: Operator, operated: Site, pods: Pods) -> None:
+    """As when the one that started it is killed between the Job and what its pods read."""
+    operated.create(*data_plane(1))
+    job = one_job(pods)
+    first = operated.get("job", job)["metadata"]
+    operator.end(signal.SIGKILL)
+    operated.kubectl("delete", "configmap", f"{job}-{first['labels']['edpm.openstack.org/start']}")
+    with Operator(operated, operator.folder, name="two"):
+        until(lambda: first["uid"] not in str(operated.all("jobs")) and pods.unfinished() != [], "a Job in its place")
+        assert pods.nodes(one_job(pods)) == ["node-0"]
+
+
+class TestPaused:
+    @pytest.mark.parametrize(("kind", "name"), [("osdpnode", "node-0"), ("osdprole", "edpm"), ("namespace", "")])
+    def test_nothing_is_done_until_it_is_let_go_on(
+        self, operator: Operator, operated: Site, pods: Pods, kind: str, name: str
+    ) -> None:
+        paused = "edpm.openstack.org/paused"
+        where = name or operated.namespace
+        first = node(0)
+        if kind == "osdpnode":
+            first["metadata"]["annotations"][paused] = "true"
+        operated.create(*data_plane(0))
+        if kind != "osdpnode":
+            operated.annotate(kind, where, f"{paused}=true")
+        operated.create(first)
+        idle(operator)
+        assert operated.there("nec") == []
+        assert pods.jobs() == {}
+        operated.annotate(kind, where, f"{paused}-")
+        operated.annotate("osdpnode", "node-0", "wake=up")
+        assert pods.nodes(one_job(pods)) == ["node-0"]
+
+
+class TestRequests:
+    def test_a_restart_and_a_rollback_are_asked_for_once(self, operator: Operator, operated: Site, pods: Pods) -> None:
+        operated.create(*data_plane(1))
+        pods.deploy(one_job(pods))
+        before = operated.get("nec", "node-0")["status"]["deployedDigests"]
+        operated.annotate("nec", "node-0", "edpm.openstack.org/restart=monday")
+        job = one_job(pods)
+        told = pods.told(job)
+        assert (told["playbook"], told["extra_vars"]["node"]) == ("edpm.services.restart", "node-0")
+        pods.finish(job)
+        operated.patch("nec", "node-0", SNIPPET)
+        pods.deploy(one_job(pods))
+
+        operated.annotate("nec", "node-0", "edpm.openstack.org/rollback=1")
+        job = one_job(pods)
+        assert pods.told(job)["playbook"] == "edpm.services.rollback"
+        pods.report([Told("node-0", name, digest=digest, changed=True) for name, digest in before.items()])
+        pods.finish(job)
+        until(lambda: ready(operated) == {"node-0": "False Held"}, "it stays as it is")
+        idle(operator)
+        assert pods.unfinished() == []
+        assert operator.figure('edpm_operator_runs_total{task="restart"}') == 1
+        assert operator.figure('edpm_operator_runs_total{task="rollback"}') == 1
+        operated.annotate("nec", "node-0", "edpm.openstack.org/rollback-")
+        assert pods.told(one_job(pods))["playbook"] == "edpm.services.deploy"
+
+
+class TestTroubles:
+    @pytest.mark.usefixtures("operator")
+    def test_a_cell_that_never_gets_ready_keeps_its_nodes_waiting_and_no_other(
+        self, operated: Site, pods: Pods
+    ) -> None:
+        waiting = thing(NOVA, "NovaCell", "nova-cell3", spec={"cellName": "cell3"})
+        key = thing("v1", "Secret", "nova-cell3-compute-config", stringData={"01-nova.conf": "[DEFAULT]\n"})
+        operated.create(*data_plane(1), waiting, key)
+        self._condition(operated, "False")
+        operated.create(node(3, cell="nova-cell3"))
+        assert pods.nodes(one_job(pods)) == ["node-0"]
+        until(lambda: ready(operated).get("node-3") == "False Waiting", "it waits")
+        message = operated.get("nec", "node-3")["status"]["conditions"][0]["message"]
+        assert "nova-cell3 is not Ready" in message, message
+        pods.deploy(one_job(pods))
+        self._condition(operated, "True")
+        assert pods.nodes(one_job(pods)) == ["node-3"]
+
+    def _condition(self, site: Site, status: str) -> None:
+        said = {"type": "Ready", "status": status, "reason": "x", "message": "", "lastTransitionTime": NOW}
+        site.patch("novacell", "nova-cell3", {"status": {"conditions": [said]}}, "--subresource=status")
+
+    def test_a_secret_that_is_deleted_under_way_is_waited_for(
+        self, operator: Operator, operated: Site, pods: Pods
+    ) -> None:
+        operated.create(*data_plane(1))
+        job = one_job(pods)
+        secret = operated.get("secret", "nova-cell1-compute-config")
+        operated.kubectl("delete", "secret", "nova-cell1-compute-config")
+        until(lambda: ready(operated) == {"node-0": "False Waiting"}, "the status tells it")
+        pods.report([Told("node-0", "libvirt", failed=True, msg="Secret is gone")])
+        pods.finish(job)
+        again = one_job(pods)
+        assert pods.told(again)["extra_vars"] == {"service": "libvirt"}, "the other one waits"
+        pods.report([Told("node-0", "libvirt", digest=pods.digest("node-0", "libvirt"), changed=True)])
+        pods.finish(again)
+        idle(operator)
+        assert pods.unfinished() == [], "nothing is tried that cannot succeed"
+        operated.create(thing("v1", "Secret", "nova-cell1-compute-config", data=secret["data"]))
+        assert pods.told(one_job(pods))["extra_vars"] == {"service": "nova_compute"}
+
+    @pytest.mark.usefixtures("operator")
+    def test_a_node_that_fails_is_tried_again_after_a_pause(self, operated: Site, pods: Pods) -> None:
+        operated.create(*data_plane(2))
+        job = one_job(pods)
+        began = time.monotonic()
+        pods.report([Told("node-0", "libvirt", failed=True, msg="no route to host")])
+        pods.finish(job)
+        assert pods.nodes(one_job(pods)) == ["node-0", "node-1"], "nobody has told of the other one"
+        assert time.monotonic() - began > 1.5, "first_pause is 2 s"
+
+    def test_a_missing_right_is_told_with_verb_and_resource_and_the_rest_goes_on(
+        self, operated: Site, tmp_path: Path
+    ) -> None:
+        operated.kubectl("delete", "rolebinding", "starts")
+        operated.create(*data_plane(1))
+        with Operator(operated, tmp_path) as operator:
+            until(lambda: operator.log.exists() and operator.said("may not"), "it says what is missing")
+            until(lambda: operated.there("nec") == ["node-0"], "service objects are made all the same")
+            text = operator.log.read_text()
+        user = f"operator-{operated.namespace}"
+        assert f"{user} may not" in text
+        assert "jobs" in text
+        assert "Traceback" not in text
+
+    def test_a_kind_that_is_not_managed_is_not_touched(self, operated: Site, tmp_path: Path) -> None:
+        operated.create(*data_plane(1))
+        operated.annotate("osdpnode", "node-0", "neutron.openstack.org/sriov-agent=true")
+        with Operator(operated, tmp_path, settings={"kinds": ["NeutronSriovAgent"]}):
+            until(lambda: operated.there("neutronsriovagent") == ["node-0"], "its kind is made")
+            time.sleep(1)
+            assert operated.there("nec") == []
+
+    def test_settings_that_are_wrong_end_it_with_a_sentence(self, operated: Site, tmp_path: Path) -> None:
+        with Operator(operated, tmp_path, settings={"resnyc": 1}) as operator:
+            assert operator.process is not None
+            assert operator.process.wait(30) == 1
+            assert operator.said("names resnyc; it may name")
+
+
+NOW = "2026-01-01T00:00:00Z"

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What changed → which step: the operator's decisions, without a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.edpm.services.plugins.plugin_utils._control.leaving import leaving_objects
+from ansible_collections.edpm.services.plugins.plugin_utils._control.look import World
+from ansible_collections.edpm.services.plugins.plugin_utils._control.names import (
+    PAUSED,
+    RESTART,
+    RESTARTED,
+    ROLLBACK,
+    ROLLED_BACK,
+    ROLLED_BACK_BY,
+)
+from ansible_collections.edpm.services.plugins.plugin_utils._control.status import key_of, services_in
+from ansible_collections.edpm.services.plugins.plugin_utils._control.wanted import Chosen, wanted_objects
+from ansible_collections.edpm.services.plugins.plugin_utils._operator.deciding import (
+    Need,
+    batches,
+    dealt_with,
+    managed,
+    needs,
+    paused,
+)
+from ansible_collections.edpm.services.plugins.plugin_utils._operator.metrics import Metrics
+from ansible_collections.edpm.services.plugins.plugin_utils._operator.runs import OperatorRuns
+from ansible_collections.edpm.services.plugins.plugin_utils._operator.settings import (
+    BadSettingsFileError,
+    OperatorSettings,
+)
+from ansible_collections.edpm.services.plugins.plugin_utils._operator.trying import Attempts
+from ansible_collections.edpm.services.plugins.plugin_utils._watch.news import Memory
+
+from .worlds import CELL, DATAPLANE, Body, compute, node, role, thing, world
+
+IMAGES = {
+    "RELATED_IMAGE_NOVA_COMPUTE_IMAGE_URL_DEFAULT": "compute:1",
+    "RELATED_IMAGE_NOVA_LIBVIRT_IMAGE_URL_DEFAULT": "libvirt:1",
+}
+WHOLE = ("libvirt", "nova_compute")
+NAMESPACE = "openstack"
+
+
+def decided(cluster: World, kinds: Collection[str] = (), sleeping: Collection[str] = ()) -> list[Need]:
+    """The needs of a world, as a pass finds them."""
+    chosen = Chosen(services=managed(cluster, kinds), spared=paused(cluster, sleeping))
+    wanted, _untouched = wanted_objects(cluster, chosen)
+    going, _unjudged = leaving_objects(cluster, {one.ref for one in wanted}, chosen)
+    return list(needs(cluster, services_in(cluster), going, chosen))
+
+
+def deployed(cluster: World, name: str = "node-0") -> Body:
+    """The status of a service object whose services are as the plan wants them."""
+    services = next(found for ref, found in services_in(cluster).items() if ref.name == name)
+    return {"deployedDigests": {one.name: one.digest for one in services}, "observedGeneration": 1}
+
+
+def plain(*bodies: Body) -> World:
+    return world(role(), node(), *bodies, images=IMAGES)
+
+
+def test_a_node_whose_digest_is_missing_or_differs_is_deployed_and_no_other() -> None:
+    live = deployed(plain(compute()))
+    assert decided(plain(compute(status=live))) == []
+    [new] = decided(plain(compute()))
+    assert (new.task, new.node, new.services) == ("deploy", "node-0", WHOLE)
+    [edited] = decided(plain(compute(status=live, customServiceConfig="[DEFAULT]\ndebug = True\n")))
+    assert edited.services == ("nova_compute",), "libvirt is as it should be"
+    assert edited.key != new.key
+
+
+@pytest.mark.parametrize("spec", [{"deploy": False}])
+def test_what_is_held_is_not_deployed(spec: Body) -> None:
+    assert decided(plain(compute(**spec))) == []
+
+
+def test_what_waits_for_a_secret_or_breaks_a_rule_is_not_deployed_and_the_others_are() -> None:
+    lost = node("node-1", cell="nova-cell3")
+    cluster = world(role(), node(), compute(), lost, compute("node-1", cellName="nova-cell3"), images=IMAGES)
+    assert [need.node for need in decided(cluster)] == ["node-0"]
+
+
+def test_nodes_that_want_the_same_services_share_a_run() -> None:
+    others = [one for number in range(1, 4) for one in (node(f"node-{number}"), compute(f"node-{number}"))]
+    live = deployed(plain(compute()))
+    cluster = plain(compute(status=live, customServiceConfig="[DEFAULT]\n"), *others)
+    found = batches(decided(cluster))
+    assert [(batch.services, batch.nodes) for batch in found] == [
+        (("nova_compute",), ("node-0",)),
+        (WHOLE, ("node-1", "node-2", "node-3")),
+    ]
+
+
+class TestPaused:
+    @pytest.mark.parametrize("which", ["node", "role", "object", "namespace"])
+    def test_a_paused_node_is_left_alone_and_the_others_are_not(self, which: str) -> None:
+        def said(name: str) -> dict[str, str]:
+            return {PAUSED: "true"} if name == which else {}
+
+        nova = {CELL: "nova-cell1"}
+        first = thing(DATAPLANE, "OpenStackDataPlaneRole", "edpm", {**nova, **said("role")}, spec={"nodeTemplate": {}})
+        second = thing(DATAPLANE, "OpenStackDataPlaneRole", "other", nova, spec={"nodeTemplate": {}})
+        spec = {"role": "edpm", "hostName": "node-0", "ansibleHost": "node-0.example.com"}
+        sleeper = thing(DATAPLANE, "OpenStackDataPlaneNode", "node-0", said("node"), spec=spec)
+        bodies = [first, second, sleeper, compute(annotations=said("object"))]
+        cluster = world(*bodies, node("node-1", role="other"), compute("node-1"), images=IMAGES)
+        sleeping = [NAMESPACE] if which == "namespace" else []
+        expected = [] if which == "namespace" else ["node-1"]
+        assert [need.node for need in decided(cluster, sleeping=sleeping)] == expected
+
+    def test_another_word_than_true_pauses_nothing(self) -> None:
+        assert decided(plain(compute(annotations={PAUSED: "false"})))
+
+
+def test_a_kind_that_is_not_managed_is_left_alone() -> None:
+    assert decided(plain(compute()), kinds=["OVNMetadataAgent"]) == []
+    assert [need.node for need in decided(plain(compute()), kinds=["NovaExternalCompute"])] == ["node-0"]
+    assert decided(plain(compute()), kinds=["NoSuchKind"]) == []
+
+
+class TestLeaving:
+    def test_a_node_that_opted_out_gets_a_removal_with_what_its_object_names(self) -> None:
+        leaving = compute(sshKeySecretName="ssh", networkAttachments=["ctlplane"])
+        cluster = world(role(), node(cell=""), leaving, images=IMAGES)
+        [need] = decided(cluster)
+        assert (need.task, need.services) == ("remove", WHOLE)
+        assert (need.inventory, need.ssh_key) == ("dataplanenode-node-0", "ssh")
+        [batch] = batches([need])
+        settings = OperatorSettings(namespaces=(NAMESPACE,), run={"image": "ee:1"}, extra_vars={"edpm_cloud": "site"})
+        order = OperatorRuns(None, settings).order(batch, cluster)  # type: ignore[arg-type]  # nothing is asked of it
+        assert order.playbook == "edpm.services.remove"
+        assert order.extra_vars == {"edpm_cloud": "site", "node": "node-0", "service": "libvirt,nova_compute"}
+        assert (order.inventory_config_maps, order.ssh_key_secret) == (("dataplanenode-node-0",), "ssh")
+        assert (order.reads_data_plane, order.network_attachments) == (True, ("ctlplane",))
+        assert (order.nodes, order.limit) == ((), "")
+
+    def test_what_is_off_the_node_needs_nothing_more(self) -> None:
+        removed = {"conditions": [{"type": "Removed", "status": "True"}]}
+        assert decided(world(role(), node(cell=""), compute(status=removed), images=IMAGES)) == []
+
+    def test_a_node_that_is_gone_is_removed_and_never_deployed(self) -> None:
+        assert [need.task for need in decided(world(compute(deleting=True), images=IMAGES))] == ["remove"]
+
+
+class TestRequests:
+    def test_a_new_value_asks_for_a_restart_once(self) -> None:
+        live = deployed(plain(compute()))
+        [need] = decided(plain(compute(status=live, annotations={RESTART: "monday"})))
+        assert (need.task, need.services, need.value) == ("restart", WHOLE, "monday")
+        met = {RESTART: "monday", RESTARTED: "monday"}
+        assert decided(plain(compute(status=live, annotations=met))) == []
+        [again] = decided(plain(compute(status=live, annotations={**met, RESTART: "tuesday"})))
+        assert again.key != need.key
+
+    def test_what_was_rolled_back_is_not_deployed_until_something_else_is_wanted(self) -> None:
+        edited: Body = {"customServiceConfig": "[DEFAULT]\ndebug = True\n"}
+        old = deployed(plain(compute()))
+        [need] = decided(
+            plain(compute(status=deployed(plain(compute(**edited))), annotations={ROLLBACK: "1"}, **edited))
+        )
+        assert need.task == "rollback"
+        cluster = plain(compute(annotations={ROLLBACK: "1"}, **edited))
+        said = dealt_with(need, services_in(cluster))
+        assert said == {ROLLED_BACK_BY: "1", ROLLED_BACK: key_of(next(iter(services_in(cluster).values())))}
+
+        back = {ROLLBACK: "1", **said}
+        assert decided(plain(compute(status=old, annotations=back, **edited))) == []
+        other: Body = {"customServiceConfig": "[DEFAULT]\ndebug = False\n"}
+        assert [one.task for one in decided(plain(compute(status=old, annotations=back, **other)))] == ["deploy"]
+        forgotten = {ROLLED_BACK_BY: "1", ROLLED_BACK: said[ROLLED_BACK]}
+        assert [one.task for one in decided(plain(compute(status=old, annotations=forgotten, **edited)))] == ["deploy"]
+
+    def test_one_request_does_not_forget_the_other(self) -> None:
+        cluster = plain(compute(annotations={RESTART: "b", ROLLED_BACK_BY: "1", ROLLED_BACK: "x"}))
+        [need] = [one for one in decided(cluster) if one.task == "restart"]
+        assert dealt_with(need, services_in(cluster)) == {RESTARTED: "b", ROLLED_BACK_BY: "1", ROLLED_BACK: "x"}
+
+
+class TestAttempts:
+    need = Need("deploy", NAMESPACE, "node-0", WHOLE, "key")
+
+    def test_a_pause_doubles_up_to_its_longest_and_something_new_is_tried_at_once(self) -> None:
+        tries = Attempts(10, 60)
+        assert tries.due(self.need) == 0
+        pauses = []
+        for _number in range(5):
+            tries.began(self.need, 100.0)
+            pauses.append(tries.due(self.need) - 100.0)
+        assert pauses == [10, 20, 40, 60, 60]
+        assert tries.due(replace(self.need, key="other")) == 0
+        assert tries.due(replace(self.need, node="node-1")) == 0
+
+    def test_the_pause_begins_when_the_run_ends(self) -> None:
+        tries = Attempts(10, 60)
+        tries.began(self.need, 100.0)
+        tries.busy("deploy", NAMESPACE, ["node-0", "node-1"], 500.0)
+        assert tries.due(self.need) == 510.0
+
+    def test_what_is_not_wanted_any_more_is_forgotten(self) -> None:
+        tries = Attempts(10, 60)
+        tries.began(self.need, 100.0)
+        tries.settled([])
+        assert tries.due(self.need) == 0
+
+    @pytest.mark.parametrize(("generation", "waits"), [(1, True), (2, False)])
+    def test_a_failure_that_an_earlier_operator_saw_is_waited_for_too(self, generation: int, waits: bool) -> None:
+        last = {"result": "Failed", "completionTime": "1970-01-01T00:01:40Z"}
+        stands = plain(compute(status={"lastRun": last, "observedGeneration": generation})).service_objects()[0]
+        due = Attempts(10, 60).due(replace(self.need, objects=(stands,)))
+        assert due == (110.0 if waits else 0)
+
+
+class TestNews:
+    def body(self, **more: Any) -> Body:
+        return {**thing("v1", "Thing", "one", {"a": "b"}), **more}
+
+    def test_the_same_twice_is_news_once(self) -> None:
+        memory = Memory()
+        first = memory.change(None, self.body())
+        assert first is not None
+        assert (first.what, first.kind, first.namespace, first.name) == ("added", "Thing", NAMESPACE, "one")
+        assert memory.change("MODIFIED", self.body()) is None
+        changed = memory.change("MODIFIED", thing("v1", "Thing", "one", {"a": "c"}))
+        assert changed is not None
+        assert changed.what == "modified"
+        gone = memory.change("DELETED", self.body())
+        assert gone is not None
+        assert gone.what == "deleted"
+
+    def test_a_status_of_ours_and_a_summary_are_no_news_and_that_of_others_is(self) -> None:
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        for body, news in ((self.body(), True), (self.body(spec={"dataplaneNodeName": "one"}), False)):
+            memory = Memory()
+            memory.change("ADDED", body)
+            assert (memory.change("MODIFIED", {**body, "status": ready}) is not None) is news
+        memory = Memory()
+        memory.change("ADDED", self.body())
+        summary = {"a": "b", "edpm.openstack.org/services-message": "1 of 1"}
+        assert memory.change("MODIFIED", thing("v1", "Thing", "one", summary)) is None
+
+    def test_no_content_is_told(self) -> None:
+        change = Memory().change("ADDED", self.body(data={"password": "c2VjcmV0"}))
+        assert change is not None
+        assert "c2VjcmV0" not in str(change.data())
+
+
+class TestSettings:
+    def test_a_file_with_all_of_it(self, tmp_path: Path) -> None:
+        file = tmp_path / "settings.yaml"
+        file.write_text(
+            "namespaces: [openstack]\nkinds: [OVNMetadataAgent]\nresync: 60\nrun: {image: 'ee:1', ttl: 60}\n"
+        )
+        found = OperatorSettings.read(file)
+        assert (found.namespaces, found.kinds, found.resync) == (("openstack",), ("OVNMetadataAgent",), 60.0)
+        assert (found.options()["ttl"], found.options()["shard_size"], found.options()["deadline"]) == (60, 50, 7200)
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("kinds: [A]", "No namespace is named"),
+            ("namespaces: openstack", "namespaces is 'openstack', and a list of names is wanted"),
+            ("namespaces: [a]\nresnyc: 3", "names resnyc; it may name"),
+            ("namespaces: [a]\nport: true", "port is True, and a whole number is wanted"),
+            ("namespaces: [a]\nrun: {playbook: x}", "run names playbook, which the operator decides by itself"),
+            ("namespaces: [a", "is not YAML"),
+            ("- a", "is no mapping"),
+        ],
+    )
+    def test_a_fault_is_a_sentence(self, tmp_path: Path, text: str, said: str) -> None:
+        file = tmp_path / "settings.yaml"
+        file.write_text(text)
+        with pytest.raises(BadSettingsFileError) as caught:
+            OperatorSettings.read(file)
+        assert said in str(caught.value)
+
+    def test_a_file_that_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(BadSettingsFileError, match="cannot be read"):
+            OperatorSettings.read(tmp_path / "none.yaml")
+
+
+def test_figures_are_written_as_prometheus_reads_them() -> None:
+    figures = Metrics()
+    figures.add("edpm_operator_runs_total", task="deploy")
+    figures.add("edpm_operator_runs_total", 2, task="deploy")
+    figures.set_all("edpm_operator_service_objects", "reason", {'odd "one"': 3})
+    lines = figures.text().splitlines()
+    assert 'edpm_operator_runs_total{task="deploy"} 3' in lines
+    assert 'edpm_operator_service_objects{reason="odd \\"one\\""} 3' in lines
+    assert lines.count("# TYPE edpm_operator_runs_total counter") == 1
