@@ -21,6 +21,7 @@ TOGETHER = {
     "tests/e2e": {
         "cloud": ("cloud", "test_compute_service.py", "test_lab_cloud.py"),
         "lab": ("test_lab_nodes.py", "test_lab_cluster.py"),
+        "pods": ("jobs", "operator"),
     },
 }
 

@@ -17,13 +17,14 @@ from pathlib import Path
 from edpm_lab import labs
 from edpm_lab.errors import NotOnThisHost
 
-from tests.benchmark import lab_side, node_side, read_side
+from tests.benchmark import control_side, lab_side, node_side, read_side
 from tests.benchmark.figures import Figure, data, text
 
 TREE = Path(__file__).resolve().parents[2]
 BENCHMARKS = (
     read_side.live,
     read_side.manifests,
+    control_side.reconciling,
     lab_side.definitions,
     lab_side.nodes,
     node_side.copies,

@@ -78,12 +78,15 @@ class Operator:
 
     async def _acquired(self, lease: Lease) -> bool:
         """Wait for the lease; False where the process is to end before that."""
+        said = ""
         while not self._stop.is_set():
             try:
                 if await asyncio.to_thread(lease.hold):
                     return True
             except KubernetesError as error:
-                LOG.warning("%s", error)
+                if str(error) != said:
+                    said = str(error)
+                    LOG.warning("%s", said)
             self._sign = time.monotonic()
             await self._pause(self._settings.lease_duration / 5)
         return False
@@ -175,8 +178,9 @@ class Operator:
 
 def main() -> int:
     """Read the settings, and work."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
-    quiet()
+    handler = logging.StreamHandler(sys.stderr)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", handlers=[handler])
+    quiet(handler)
     try:
         settings = OperatorSettings.read(os.environ.get(SETTINGS_VARIABLE, SETTINGS_FILE))
         return asyncio.run(Operator(settings).run())

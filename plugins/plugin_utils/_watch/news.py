@@ -21,7 +21,10 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something that happened to an object. `what` is `added`, `modified` or `deleted`; contents are not part of it."""
+    """Something that happened to an object. Contents are no part of it.
+
+    `what` is `listed` for one that was there from the beginning, `added`, `modified` or `deleted`.
+    """
 
     what: str
     api_version: str
@@ -60,7 +63,9 @@ class Memory:
         self._known[uid] = print_
         if before == print_:
             return None
-        return _change("added" if before is None else "modified", body)
+        if before is not None:
+            return _change("modified", body)
+        return _change("listed" if type_ is None else "added", body)
 
 
 def fingerprint(body: Body) -> str:

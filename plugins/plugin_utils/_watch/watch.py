@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -127,15 +129,30 @@ def settings() -> Any:
     return chosen
 
 
-def quiet() -> None:
-    """Let kopf tell of troubles alone; that it is in a thread of its own is none."""
+def quiet(handler: logging.Handler) -> None:
+    """Let kopf tell of troubles alone, each in a line; that it is in a thread of its own is none."""
     logging.getLogger("kopf").setLevel(logging.WARNING)
     logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
+    handler.addFilter(_brief)
+
+
+def _brief(record: logging.LogRecord) -> bool:
+    """A traceback of another's code helps nobody who reads a log; what it ends with does."""
+    if record.exc_info and record.exc_info[1] is not None:
+        record.msg, record.args = f"{record.getMessage()} ({one_line(record.exc_info[1])})", ()
+        record.exc_info = record.exc_text = None
+    return True
 
 
 async def _login(**given: Any) -> Any:
+    """The pod's account, at the address that the pod was told: not every cluster resolves names of services."""
     kopf = _kopf()
-    return kopf.login_with_service_account(**given) or kopf.login_with_kubeconfig(**given)
+    found = kopf.login_with_service_account(**given)
+    host, port = (os.environ.get(f"KUBERNETES_SERVICE_{name}", "") for name in ("HOST", "PORT"))
+    if found is None or not host:
+        return found or kopf.login_with_kubeconfig(**given)
+    address = f"[{host}]" if ":" in host else host
+    return replace(found, server=f"https://{address}:{port or 443}")
 
 
 def _kopf() -> Any:

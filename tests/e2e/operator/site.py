@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A data plane whose nodes run a partner's small service, and the operator as a Deployment beside it.
 
-The service is a shell script in the image that all images of the lab are made from, so a deployment takes seconds. Its
+The service is a shell script in an image that all images of services are made from, so a deployment takes seconds. Its
 Roles stand for two cells: each has a Secret of its own.
 """
 
@@ -169,7 +169,7 @@ def overlay(folder: Path) -> Path:
         "resources": [os.path.relpath(DEPLOY, folder)],
         "images": [{"name": "edpm-services-operator", "newName": name, "newTag": tag}],
         "configMapGenerator": [
-            {"name": "edpm-services-operator", "behavior": "replace", "files": ["settings.yaml"]},
+            {"name": "edpm-services-operator-settings", "behavior": "replace", "files": ["settings.yaml"]},
         ],
     }
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
@@ -201,7 +201,7 @@ def data_plane(nodes: Nodes) -> Iterator[Body]:
     definition = {
         "version": 1,
         "title": "Agent of Acme",
-        "image": images.image("base"),
+        "image": images.image("kolla"),
         "service_cr": {"api_version": f"{GROUP}/v1", "kind": KIND},
         "asked_by": [ASKS],
         "user": "root",

@@ -25,7 +25,7 @@ PODS = ("-l", "app.kubernetes.io/name=edpm-services-run")
 def site(lab: Lab, whole_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Site:
     nodes = Nodes(lab)
     nodes.up(NODES)
-    images.build_all(["ee", "operator", "base"])
+    images.build_all(["ee", "operator", "kolla"])
     whole_cluster.load(images.image("operator"))
     made = Site(whole_cluster, nodes)
     prepare(made, tmp_path_factory.mktemp("operator"))

@@ -3,15 +3,22 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import ssl
 import time
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ansible_collections.edpm.services.plugins.plugin_utils._control.conditions import Told
+from ansible_collections.edpm.services.plugins.plugin_utils._jobs.watching import PATIENCE
+from edpm_lab.access import Access
+from edpm_lab.api_server import ApiServer
 
-from .conftest import CELL, NOVA, Site, data_plane, node, thing, until
+from .conftest import CELL, NOVA, Body, Site, data_plane, node, settle, thing, until
 from .operating import Operator, Pods, prepare
 
 SNIPPET = {"spec": {"customServiceConfig": "[DEFAULT]\ndebug = True\n"}}
@@ -78,13 +85,19 @@ def test_from_an_annotated_node_to_ready_and_on_with_every_change(
     third = one_job(pods)
     assert pods.nodes(third) == ["node-0", "node-1"]
     pods.deploy(third)
+    site.create(node(2, cell="nova-cell2"))
+    other = one_job(pods)
+    pods.deploy(other)
     changed["metadata"]["name"] = "nova-cell2-compute-config"
     site.send("replace", changed)
+    last = one_job(pods)
+    assert (pods.nodes(other), pods.nodes(last)) == (["node-2"], ["node-2"]), "exactly the nodes of that cell"
+    pods.deploy(last)
     idle(operator)
-    assert set(pods.jobs()) == {job, second, third}, "nobody is in that cell"
+    assert set(pods.jobs()) == {job, second, third, other, last}
     assert operator.page("/healthz") == "ok"
-    assert operator.figure('edpm_operator_runs_total{task="deploy"}') == 3
-    assert operator.figure('edpm_operator_service_objects{reason="Ready"}') == 2
+    assert operator.figure('edpm_operator_runs_total{task="deploy"}') == 5
+    until(lambda: set(ready(site).values()) == {"True Ready"}, "all are ready")
     reasons = {one["reason"] for one in site.all("events").values()}
     assert reasons == {"Started", "Deployed"}
     for kind in ("osdpnode", "osdprole", "novacell", "secret"):
@@ -285,3 +298,87 @@ class TestTroubles:
 
 
 NOW = "2026-01-01T00:00:00Z"
+
+
+def forget(server: ApiServer) -> None:
+    """Let etcd forget all but the newest of everything, as it does by itself after minutes."""
+    files = server.folder / "etcd-pki"
+    trust = ssl.create_default_context(cafile=str(files / "ca.crt"))
+    trust.load_cert_chain(files / "client.crt", files / "client.key")
+
+    def ask(path: str, **body: object) -> Body:
+        request = urllib.request.Request(f"https://localhost:{server.etcd_port}{path}", json.dumps(body).encode())
+        with urllib.request.urlopen(request, context=trust, timeout=30) as answer:
+            found: Body = json.loads(answer.read())
+            return found
+
+    newest = ask("/v3/kv/range", key="Lw==")["header"]["revision"]
+    ask("/v3/kv/compaction", revision=newest, physical=True)
+
+
+def is_forgotten(site: Site, version: str) -> bool:
+    """Whether a watch from there on is refused as one of a time that nobody remembers."""
+    path = f"/apis/dataplane.openstack.org/v1beta1/namespaces/{site.namespace}/openstackdataplanenodes"
+    query = f"watch=true&resourceVersion={version}&timeoutSeconds=2"
+    return '"code":410' in site.kubectl("get", "--raw", f"{path}?{query}", check=False).stdout
+
+
+def test_an_api_server_that_dies_and_forgets_is_followed_again(
+    fresh_api: Access, playbook: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The watches break, the versions from which they would go on are expired, and what happened meanwhile counts."""
+    assert isinstance(fresh_api, ApiServer)
+    assert playbook("install_cluster", env={"KUBECONFIG": str(fresh_api.kubeconfig)}).returncode == 0
+    fresh_api.kubectl("create", "namespace", "plane")
+    site = settle(fresh_api, "plane")
+    prepare(site)
+    pods = Pods(site)
+    site.create(*data_plane(1))
+    with Operator(site, tmp_path, settings={"lease_duration": 60, "resync": 600}) as operator:
+        pods.deploy(one_job(pods))
+        until(lambda: set(ready(site).values()) == {"True Ready"}, "it is ready")
+        version = site.get("osdpnode", "node-0")["metadata"]["resourceVersion"]
+        fresh_api.kill()
+        time.sleep(1)
+        fresh_api.start()
+        site.create(node(1))
+        site.annotate("osdpnode", "node-1", "some=words")
+        forget(fresh_api)
+        fresh_api.kill()
+        fresh_api.start()
+        assert is_forgotten(site, version)
+        job = one_job(pods)
+        assert pods.nodes(job) == ["node-1"]
+        pods.deploy(job)
+        until(lambda: ready(site) == {"node-0": "True Ready", "node-1": "True Ready"}, "both are ready")
+        site.patch("nec", "node-0", SNIPPET)
+        assert pods.nodes(one_job(pods)) == ["node-0"], "it still hears of changes"
+        assert operator.process is not None
+        assert operator.process.poll() is None, "it is the same process all the time"
+        assert operator.log.read_text().count("holds the lease") == 1
+
+
+def test_an_image_that_cannot_be_pulled_is_told_on_the_object_and_its_job_goes(
+    operator: Operator, operated: Site, pods: Pods
+) -> None:
+    operated.create(*data_plane(1))
+    job = one_job(pods)
+    labels = operated.get("job", job)["spec"]["template"]["metadata"]["labels"]
+    pod = thing("v1", "Pod", f"{job}-0-abcde", spec={"containers": [{"name": "runner", "image": "ee:1"}]})
+    pod["metadata"]["labels"] = labels
+    operated.create(pod)
+    waiting = {"reason": "ImagePullBackOff", "message": "no such image"}
+    container = {
+        **{"name": "runner", "image": "ee:1", "imageID": "", "ready": False, "restartCount": 0},
+        "state": {"waiting": waiting},
+    }
+    status = {"status": {"phase": "Pending", "containerStatuses": [container]}}
+    operated.patch("pod", f"{job}-0-abcde", status, "--subresource=status")
+    time.sleep(PATIENCE)
+    operated.annotate("osdpnode", "node-0", "wake=up")
+    until(lambda: ready(operated) == {"node-0": "False Failed"}, "it is told")
+    message = operated.get("nec", "node-0")["status"]["conditions"][0]["message"]
+    assert "cannot get its image ee:1 (ImagePullBackOff, no such image)" in message
+    until(lambda: job not in pods.jobs(), "the Job is taken away")
+    until(lambda: pods.unfinished() != [], "it is tried again")
+    assert operator.page("/healthz") == "ok"

@@ -87,6 +87,12 @@ def test_what_waits_for_a_secret_or_breaks_a_rule_is_not_deployed_and_the_others
     assert [need.node for need in decided(cluster)] == ["node-0"]
 
 
+@pytest.mark.parametrize("same", [{"hostName": "twin"}, {"ansibleHost": "192.0.2.1"}])
+def test_two_nodes_with_one_name_or_address_wait_and_a_third_does_not(same: Body) -> None:
+    twins = [one for name in ("node-1", "node-2") for one in (node(name, **same), compute(name))]
+    assert [need.node for need in decided(plain(compute(), *twins))] == ["node-0"]
+
+
 def test_nodes_that_want_the_same_services_share_a_run() -> None:
     others = [one for number in range(1, 4) for one in (node(f"node-{number}"), compute(f"node-{number}"))]
     live = deployed(plain(compute()))
@@ -225,8 +231,11 @@ class TestNews:
         memory = Memory()
         first = memory.change(None, self.body())
         assert first is not None
-        assert (first.what, first.kind, first.namespace, first.name) == ("added", "Thing", NAMESPACE, "one")
+        assert (first.what, first.kind, first.namespace, first.name) == ("listed", "Thing", NAMESPACE, "one")
         assert memory.change("MODIFIED", self.body()) is None
+        fresh = memory.change("ADDED", thing("v1", "Thing", "two"))
+        assert fresh is not None
+        assert fresh.what == "added"
         changed = memory.change("MODIFIED", thing("v1", "Thing", "one", {"a": "c"}))
         assert changed is not None
         assert changed.what == "modified"

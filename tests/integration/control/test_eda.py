@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The event source of ansible-rulebook on a real API server, called as ansible-rulebook calls it."""
+
+from __future__ import annotations
+
+import asyncio
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from .conftest import CELL, Body, Site, data_plane, node, thing
+from .operating import prepare
+
+EXTENSION = Path(__file__).resolve().parents[3] / "extensions/eda"
+SOURCE = runpy.run_path(str(EXTENSION / "plugins/event_source/dataplane.py"))
+
+
+def events(args: Body, act: Callable[[], None], enough: Callable[[list[Body]], bool]) -> list[Body]:
+    """What comes from the beginning until it is enough; `act` is done once something was heard."""
+
+    async def listen() -> list[Body]:
+        queue: asyncio.Queue[Any] = asyncio.Queue()
+        source = asyncio.ensure_future(SOURCE["main"](queue, args))
+        found = [await asyncio.wait_for(queue.get(), 60)]
+        await asyncio.to_thread(act)
+        while not enough(found):
+            found.append(await asyncio.wait_for(queue.get(), 60))
+        source.cancel()
+        await asyncio.gather(source, return_exceptions=True)
+        return found
+
+    return asyncio.run(listen())
+
+
+def test_every_change_is_an_event_without_contents(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare(site)
+    monkeypatch.setenv("KUBECONFIG", str(site.account))
+    site.create(*data_plane(1))
+
+    def act() -> None:
+        site.create(node(1))
+        site.annotate("osdpnode", "node-1", f"{CELL}=nova-cell2")
+        secret = thing("v1", "Secret", "nova-cell1-compute-config", stringData={"01-nova.conf": "[DEFAULT]\nx = 1\n"})
+        site.send("replace", secret)
+        site.kubectl("delete", "osdpnode", "node-0")
+
+    found = events(
+        {"namespaces": [site.namespace], "secrets": ["nova-cell1-compute-config"]},
+        act,
+        lambda seen: (
+            any((one["what"], one["name"]) == ("deleted", "node-0") for one in seen)
+            and any((one["what"], one["kind"]) == ("modified", "Secret") for one in seen)
+            and any((one["what"], one["name"]) == ("modified", "node-1") for one in seen)
+        ),
+    )
+
+    told = {(one["what"], one["kind"], one["name"]) for one in found}
+    assert ("listed", "OpenStackDataPlaneRole", "edpm") in told
+    assert ("listed", "OpenStackDataPlaneNode", "node-0") in told
+    assert ("added", "OpenStackDataPlaneNode", "node-1") in told
+    assert {one["namespace"] for one in found} == {site.namespace}
+    assert {one["name"] for one in found if one["kind"] == "Secret"} == {"nova-cell1-compute-config"}
+    moved = next(one for one in found if (one["what"], one["name"]) == ("modified", "node-1"))
+    assert moved["annotations"] == {CELL: "nova-cell2"}
+    assert "[DEFAULT]" not in str(found)
+
+
+def test_the_example_names_arguments_and_a_playbook_that_exist() -> None:
+    [rulebook] = yaml.safe_load((EXTENSION / "rulebooks/reconcile.yml").read_text())
+    args = rulebook["sources"][0]["edpm.services.dataplane"]
+    assert set(args) <= SOURCE["ARGUMENTS"]
+    name = rulebook["rules"][0]["action"]["run_playbook"]["name"]
+    assert (EXTENSION.parents[1] / f"playbooks/{name.rpartition('.')[2]}.yml").is_file()
+
+
+@pytest.mark.parametrize(
+    ("args", "said"), [({"namespace": "x"}, "has no argument namespace"), ({"kinds": ["Nothing"]}, "serves none of")]
+)
+def test_a_wrong_argument_is_told(site: Site, monkeypatch: pytest.MonkeyPatch, args: Body, said: str) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(site.account))
+    with pytest.raises(ValueError, match=said):
+        asyncio.run(SOURCE["main"](asyncio.Queue(), args))
