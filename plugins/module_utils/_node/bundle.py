@@ -118,8 +118,9 @@ class Validation:
 
 @dataclass(frozen=True)
 class Health:
-    """The unit is active for `settle` seconds on end, and the command, where there is one, succeeds in the container
-    (or on the node), all within `timeout` seconds. `connected` is a program of the unit that must hold a connection.
+    """The command, where there is one, succeeds in the container (or on the node), and again after the unit has stayed
+    up for as long again, which is `settle` seconds in all at least; within `timeout` seconds. `connected` is a program
+    of the unit that must hold a connection.
     """
 
     command: tuple[str, ...] = ()

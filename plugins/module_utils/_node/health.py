@@ -19,6 +19,8 @@ from .systemd import UnitState
 #: A unit that systemd had to start this often within one check will not recover.
 _RESTARTS = 3
 _PAUSE = 0.5
+#: Asking costs a process on a node that is busy with starting the service.
+_ASK_AGAIN = 1
 _COMMAND_LIMIT = 30
 
 
@@ -38,26 +40,35 @@ def fault(node: Node, record: Record, state: UnitState) -> Fault | None:
 
 
 def await_health(node: Node, record: Record, complaint: str = "") -> None:
-    """Wait until the unit is up, has stayed up and answers. `complaint` is what starting it brought."""
+    """Wait until the unit answers, and answers once more after as long again as it took to answer.
+
+    One answer is not enough: a service may reach what it works with and end over its own settings right after that.
+    `complaint` is what starting it brought.
+    """
     health, clock = record.health, node.clock
-    end = clock.now() + health.timeout
+    begin = clock.now()
+    end, ask = begin + health.timeout, begin + health.settle / 2
     first = node.systemd.state(record.unit)
-    state, since = first, clock.now()
+    state, answered = first, not health.settle
     silence: Fault | None = None
     while True:
         _give_up_early(record, first, state, complaint)
-        if state.is_active and clock.now() - since >= health.settle:
+        now = clock.now()
+        if state.is_active and now >= ask:
             silence = _silence(node, record, state)
-            if silence is None:
+            if answered and silence is None:
                 return
-        if clock.now() >= end:
+            answered = silence is None
+            ask = min(end, now + now - begin) if answered else now + _ASK_AGAIN
+        if now >= end:
             unsettled = f"{record.unit} is {state.active} ({state.sub}) and did not stay up for {health.settle} s"
             told = silence or Fault(unsettled)
             raise Unhealthy(f"{told.text} within {health.timeout} s", waits=told.waits)
         clock.sleep(_PAUSE)
         seen = node.systemd.state(record.unit)
         if not seen.is_active or seen.invocation != state.invocation:
-            since, silence = clock.now(), None
+            begin, answered, silence = clock.now(), not health.settle, None
+            ask = begin + health.settle / 2
         state = seen
 
 

@@ -54,6 +54,44 @@ def test_a_unit_must_stay_up_as_one_process_before_it_is_well() -> None:
     assert course.seconds == 3.0
 
 
+class Asked(Course):
+    """A unit whose health command says something else each time it runs; nothing means that all is well."""
+
+    def __init__(self, states: Sequence[str], *answers: str) -> None:
+        super().__init__(*states)
+        self.answers = iter(answers)
+        self.asked: list[float] = []
+
+    def __call__(self, argv: Sequence[str], environment: Mapping[str, str]) -> Result:
+        if "ask" not in argv:
+            return super().__call__(argv, environment)
+        self.asked.append(self.seconds)
+        fault = next(self.answers)
+        return Result(1 if fault else 0, fault)
+
+
+def asked(course: Asked) -> list[float]:
+    """When the health command ran until the unit was well."""
+    checked = record()
+    command = dataclasses.replace(checked.health, command=("ask",))
+    await_health(node_of(course), dataclasses.replace(checked, health=command))
+    return course.asked
+
+
+def test_a_unit_that_answers_once_and_dies_right_after_that_is_not_well() -> None:
+    """nova-compute reaches its bus before it loads its driver, and ends when it cannot."""
+    states = (*["active a 0"] * 3, "activating a 0", "active b 1")
+    assert asked(Asked(states, "", "", "")) == [1.0, 3.0, 4.0]
+
+
+def test_a_unit_that_took_long_to_answer_must_stay_up_for_as_long_again() -> None:
+    assert asked(Asked(["active a 0"], *["no connection yet"] * 2, "", "")) == [1.0, 2.0, 3.0, 6.0]
+
+
+def test_a_unit_that_answers_late_is_asked_once_more_before_its_time_is_up() -> None:
+    assert asked(Asked(["active a 0"], *["no connection yet"] * 7, "", ""))[-2:] == [8.0, 10.0]
+
+
 def test_no_settling_is_waited_for_where_none_is_asked() -> None:
     course = Course("active a 0")
     await_health(node_of(course), record(settle=0))
