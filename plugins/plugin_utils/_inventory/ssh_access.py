@@ -16,6 +16,8 @@ from .hosts import role_group
 from .ssh_agent import SOCKET_VARIABLE, Agent, own_agent, users_agent_has_keys
 from .ssh_keys import BadKeyError, public_key, usable
 
+#: A node that loses its power says nothing more, and a run that only listens would wait for hours.
+_ALIVE = "-o ServerAliveInterval=30 -o ServerAliveCountMax=4"
 KEY_FILE_VARIABLES = ("ansible_ssh_private_key_file", "ansible_private_key_file")
 SSH = ("ssh", "smart", "ansible.builtin.ssh")
 
@@ -99,10 +101,8 @@ def _load(
 
 
 def _variables(agent: Agent, public: Path) -> Variables:
-    return {
-        "ansible_ssh_private_key_file": str(public),
-        "ansible_ssh_extra_args": f"-o IdentitiesOnly=yes -o IdentityAgent={shlex.quote(str(agent.socket))}",
-    }
+    words = f"-o IdentitiesOnly=yes -o IdentityAgent={shlex.quote(str(agent.socket))} {_ALIVE}"
+    return {"ansible_ssh_private_key_file": str(public), "ansible_ssh_extra_args": words}
 
 
 def _blocked(plan: Plan, faults: Mapping[str, str]) -> Plan:

@@ -58,6 +58,7 @@ def test_a_key_that_a_whole_role_has_is_the_groups_so_that_group_vars_win(loaded
     assert access.of_hosts == {}
     assert access.of_groups["role_r"]["ansible_ssh_private_key_file"].endswith("/good-1")
     assert "IdentitiesOnly=yes" in access.of_groups["role_r"]["ansible_ssh_extra_args"]
+    assert "ServerAliveInterval=30" in access.of_groups["role_r"]["ansible_ssh_extra_args"]
     assert loaded == [b"good-1\n"]
 
 
