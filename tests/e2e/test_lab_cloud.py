@@ -77,7 +77,7 @@ def test_nova_has_two_cells_each_with_a_bus_and_a_conductor_of_its_own(cloud: Cl
 
 
 def test_the_volume_service_and_the_bus_of_agents_are_up(cloud: Cloud) -> None:
-    services = cloud.openstack("block_storage.services")
+    services = cloud.openstack("block_storage.services", binary="cinder-scheduler")
     print([(each["binary"], each["state"]) for each in services])
     assert [(each["binary"], each["state"]) for each in services] == [("cinder-scheduler", "up")]
     assert cloud.inside("systemctl", "is-active", "neutron-rpc-server").stdout.strip() == "active"

@@ -56,7 +56,8 @@ def _programs(parts: Sequence[str]) -> None:
 def _images() -> None:
     podman.containers_work()
     # Two are built at a time, so the longest comes early.
-    images.build_all(["node", "control-plane", *images.SERVICES, "node-ovn", "registry", "ee", "operator"])
+    others = ["node-ovn", "registry", "ee", "operator", "ceph", "guest"]
+    images.build_all(["node", "control-plane", *images.SERVICES, *others])
 
 
 def _outcome(line: Callable[[], None]) -> LabError | None:

@@ -13,12 +13,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 
-from . import binaries, build, demo, images, labs, ovn, places, podman, table
+from . import binaries, build, demo, images, labs, ovn, places, podman, servers, table
+from .access import Access
 from .api_server import api_server, found_api_server
-from .cloud import DEFAULT_PARTS, Cloud, found_cloud
+from .cloud import COMPUTES, DEFAULT_PARTS, Cloud, found_cloud
 from .cloud import PARTS as CLOUD_PARTS
 from .cloud_manifests import METADATA
 from .cluster import cluster, found_cluster
+from .data_plane import DataPlane, spread
 from .errors import LabError
 from .labs import Lab
 from .nodes import Nodes, default_names
@@ -94,6 +96,9 @@ def _parser() -> argparse.ArgumentParser:
         help="OVN's southbound database, such as tcp:10.0.0.1:6642; the lab's cloud unless given",
     )
     _add_cloud(commands)
+    described = add("data-plane", _data_plane, "write what a deployer would about the nodes, dealt out to two cells")
+    described.add_argument("folder", type=Path)
+    described.add_argument("--apply", action="store_true", help="write it into the lab's Kubernetes, too")
     add("inventory", _inventory, "print an Ansible inventory of the nodes")
     add("image", _image_reference, "print an image's reference; it is built where it is missing").add_argument("image")
     add("kubeconfig", _kubeconfig, "print the path of the administrator's kubeconfig")
@@ -109,7 +114,7 @@ def _add_cloud(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     told = "OpenStack's control plane with two cells, or its message bus alone"
     verbs = commands.add_parser("cloud", help=told, description=told).add_subparsers(required=True, metavar="VERB")
 
-    def add(name: str, command: Callable[[argparse.Namespace], None], told: str) -> argparse.ArgumentParser:
+    def add(name: str, command: Callable[[argparse.Namespace], int | None], told: str) -> argparse.ArgumentParser:
         new = verbs.add_parser(name, help=told, description=told)
         new.set_defaults(command=command)
         new.add_argument("--name", default=DEFAULT, help="the lab's name (default: %(default)s)")
@@ -121,6 +126,13 @@ def _add_cloud(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     written = add("manifests", _cloud_manifests, "write what the control plane's operators would have written")
     written.add_argument("folder", type=Path)
     written.add_argument("--metadata", choices=METADATA, default=METADATA[0], help="where Nova's metadata service runs")
+    written.add_argument(
+        "--apply", action="store_true", help="write it into the lab's Kubernetes, too, with its status"
+    )
+    booted = add("boot", _cloud_boot, "boot a server on each of these computes, and say what became of it")
+    booted.add_argument("hosts", nargs="+", metavar="host")
+    add("computes", _cloud_computes, "what Nova says of each compute: its cell, its state, its hypervisor")
+    add("discover", _cloud_discover, "map new computes to their cells, as an administrator does in a conductor")
     add("ask", _cloud_ask, "one call of openstacksdk, as JSON").add_argument("call", help="such as compute.services")
 
 
@@ -237,8 +249,34 @@ def _cloud_down(arguments: argparse.Namespace) -> None:
 
 
 def _cloud_manifests(arguments: argparse.Namespace) -> None:
-    for path in Cloud(_running(arguments)).manifests(arguments.folder, metadata=arguments.metadata):
+    lab = _running(arguments)
+    for path in Cloud(lab).manifests(arguments.folder, metadata=arguments.metadata):
         print(path)
+    if arguments.apply:
+        Cloud(lab).apply(_kubernetes(lab), metadata=arguments.metadata)
+
+
+def _cloud_boot(arguments: argparse.Namespace) -> int:
+    booted = servers.boot(Cloud(_running(arguments)), arguments.hosts)
+    print(table.text(servers.HEADING, [server.row() for server in booted]))
+    return int(any(server.status != "ACTIVE" for server in booted))
+
+
+def _cloud_computes(arguments: argparse.Namespace) -> None:
+    print(table.text(COMPUTES, [one.row() for one in Cloud(_running(arguments)).computes()]))
+
+
+def _cloud_discover(arguments: argparse.Namespace) -> None:
+    argv = Cloud(_running(arguments)).discover_argv()
+    os.execvp(argv[0], argv)
+
+
+def _data_plane(arguments: argparse.Namespace) -> None:
+    lab = _running(arguments)
+    plane = DataPlane(lab, spread(lab))
+    print(plane.write(arguments.folder))
+    if arguments.apply:
+        plane.apply(_kubernetes(lab))
 
 
 def _cloud_ask(arguments: argparse.Namespace) -> None:
@@ -254,11 +292,14 @@ def _image_reference(arguments: argparse.Namespace) -> None:
 
 
 def _kubeconfig(arguments: argparse.Namespace) -> None:
-    lab = _running(arguments)
+    print(_kubernetes(_running(arguments)).kubeconfig)
+
+
+def _kubernetes(lab: Lab) -> Access:
     server = found_cluster(lab) or found_api_server(lab)
     if server is None:
         raise LabError(f"the lab {lab.name} has no Kubernetes; start one with: edpm-lab api up --name {lab.name}")
-    print(server.kubeconfig)
+    return server
 
 
 def _kubectl_path(_: argparse.Namespace) -> None:

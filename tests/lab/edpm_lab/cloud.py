@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from . import cloud_manifests, hosts, images, openstack_calls, podman
+from .access import Access
 from .cloud_settings import CATALOG, CELL_METADATA_PORTS, CELLS, METADATA_PORT, REGION, USERS, Passwords, Site, files
 from .command import Result
 from .errors import LabError
@@ -97,6 +100,24 @@ ovn-nbctl --timeout=10 set-connection ptcp:6641:0.0.0.0 -- set connection . inac
 ovn-sbctl --timeout=10 set-connection ptcp:6642:0.0.0.0 -- set connection . inactivity_probe=0"""
 
 
+COMPUTES = ("COMPUTE", "CELL", "STATE", "STATUS", "HYPERVISOR")
+
+
+@dataclass(frozen=True)
+class Compute:
+    """A compute as Nova tells of it; what it does not tell is a dash."""
+
+    host: str
+    cell: str
+    state: str
+    status: str
+    hypervisor: str
+
+    def row(self) -> tuple[str, ...]:
+        """The compute as a row of a table under `COMPUTES`."""
+        return self.host, self.cell, self.state, self.status, self.hypervisor
+
+
 class Cloud:
     """The cloud of one lab."""
 
@@ -108,6 +129,11 @@ class Cloud:
     def container(self) -> str:
         """The system container that the control plane runs in."""
         return f"edpm-{self._lab.name}-{NAME}"
+
+    @property
+    def folder(self) -> Path:
+        """What the lab keeps of it."""
+        return self._folder
 
     @property
     def address(self) -> str:
@@ -186,9 +212,33 @@ class Cloud:
         """The command that maps new hosts to their cells, as an administrator runs it in a conductor."""
         return self.inside_argv("su", "-s", "/bin/sh", "nova", "-c", "nova-manage cell_v2 discover_hosts --verbose")
 
+    def mapped_hosts(self) -> dict[str, str]:
+        """The cell that each compute is mapped to, as nova-manage tells it."""
+        shown = self.inside("su", "-s", "/bin/sh", "nova", "-c", "nova-manage cell_v2 list_hosts").stdout
+        rows = re.findall(r"^\| +(\S+) +\| +\S+ +\| +(\S+) +\|$", shown, re.MULTILINE)
+        return {host: cell for cell, host in rows if host != "Hostname"}
+
+    def computes(self) -> list[Compute]:
+        """All computes that Nova lists."""
+        asked: list[openstack_calls.Call] = [
+            ("compute.services", [], {"binary": "nova-compute"}),
+            ("compute.hypervisors", [], {"details": True}),
+        ]
+        services, hypervisors = self.ask(asked)
+        mapped = self.mapped_hosts()
+        kinds = {one["name"]: one["hypervisor_type"] for one in hypervisors}
+        return [
+            Compute(host, mapped.get(host, "-"), one["state"], one["status"], kinds.get(host, "-"))
+            for host, one in sorted((one["host"], one) for one in services)
+        ]
+
     def manifests(self, folder: Path, *, metadata: str = "global") -> list[Path]:
         """Write what the operators of such a control plane would have written to the cluster."""
         return cloud_manifests.write(folder, self.site, metadata=metadata)
+
+    def apply(self, server: Access, *, metadata: str = "global") -> None:
+        """Write the same into a cluster, with its status."""
+        cloud_manifests.apply(server, cloud_manifests.manifests(self.site, metadata=metadata))
 
     def rotate_bus(self, cell: str) -> None:
         """Give a cell's message bus a new password; whoever used the old one is cut off."""

@@ -7,6 +7,7 @@ services that list them, and the administrator's credentials.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import yaml
 
 from . import cloud_settings
+from .access import Access
 from .cloud_settings import CELLS, Site
 from .errors import LabError
 
@@ -46,28 +48,69 @@ def manifests(site: Site, *, metadata: str = "global", namespace: str = NAMESPAC
         raise LabError(f"metadata cannot be {metadata!r}; it is one of {', '.join(METADATA)}")
     in_cells = metadata == "cells"
     found = [_nova(in_cells), *(_cell(cell) for cell in CELLS)]
-    found += [_secret(f"{NOVA}-{cell}-compute-config", _compute(site, cell)) for cell in CELLS]
+    found += [secret(f"{NOVA}-{cell}-compute-config", _compute(site, cell)) for cell in CELLS]
     if in_cells:
         found += [
-            _secret(f"{NOVA}-{cell}-metadata-compute-config", _metadata(cloud_settings.nova_metadata(site, cell)))
+            secret(f"{NOVA}-{cell}-metadata-compute-config", _metadata(cloud_settings.nova_metadata(site, cell)))
             for cell in CELLS
         ]
     else:
-        found.append(_secret(f"{NOVA}-metadata-compute-config", _metadata(cloud_settings.nova_metadata(site))))
+        found.append(secret(f"{NOVA}-metadata-compute-config", _metadata(cloud_settings.nova_metadata(site))))
     found += [
-        _secret(
+        secret(
             "neutron-ovn-metadata-agent-neutron-config",
             {"10-neutron-metadata.conf": cloud_settings.metadata_agent(site)},
         ),
-        _secret("neutron-sriov-agent-neutron-config", {"10-neutron-sriov.conf": cloud_settings.sriov_agent(site)}),
-        _secret("cinder-volume-config", {"10-cinder.conf": cloud_settings.cinder_volume(site)}),
-        _service("neutron-metadata", ["neutron-ovn-metadata-agent-neutron-config"]),
-        _service("neutron-sriov", ["neutron-sriov-agent-neutron-config"]),
-        _service("cinder-volume", ["cinder-volume-config"]),
-        _object("v1", "ConfigMap", "openstack-config", data={"clouds.yaml": site.clouds()}),
-        _secret("openstack-config-secret", {"secure.yaml": site.secure()}),
+        secret("neutron-sriov-agent-neutron-config", {"10-neutron-sriov.conf": cloud_settings.sriov_agent(site)}),
+        secret("cinder-volume-config", {"10-cinder.conf": cloud_settings.cinder_volume(site)}),
+        service("neutron-metadata", ["neutron-ovn-metadata-agent-neutron-config"]),
+        service("neutron-sriov", ["neutron-sriov-agent-neutron-config"]),
+        service("cinder-volume", ["cinder-volume-config"], maybe=["ceph-client"]),
+        resource("v1", "ConfigMap", "openstack-config", data={"clouds.yaml": site.clouds()}),
+        secret("openstack-config-secret", {"secure.yaml": site.secure()}),
     ]
-    return [_in(namespace, manifest) for manifest in found]
+    return [in_namespace(manifest, namespace) for manifest in found]
+
+
+def apply(server: Access, found: Sequence[Manifest]) -> None:
+    """Write objects into a cluster that has their definitions, and then their status, as a controller does."""
+    namespaces = {one["metadata"]["namespace"] for one in found}
+    first = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in sorted(namespaces)]
+    plain = [{key: value for key, value in one.items() if key != "status"} for one in found]
+    text = yaml.safe_dump_all([*first, *plain])
+    server.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=text, timeout=120)
+    for one in found:
+        if "status" in one:
+            where = ("--namespace", one["metadata"]["namespace"], one["kind"].lower(), one["metadata"]["name"])
+            status = json.dumps({"status": one["status"]})
+            server.kubectl("patch", *where, "--subresource=status", "--type=merge", "-p", status)
+
+
+def resource(
+    version: str, kind: str, name: str, annotations: Mapping[str, str] | None = None, **fields: object
+) -> Manifest:
+    """An object of the cluster."""
+    metadata = {"name": name, **({"annotations": dict(annotations)} if annotations else {})}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **fields}
+
+
+def secret(name: str, data: Mapping[str, str]) -> Manifest:
+    """A Secret with text in it."""
+    return resource("v1", "Secret", name, type="Opaque", stringData=dict(data))
+
+
+def service(name: str, secrets: Sequence[str], config_maps: Sequence[str] = (), maybe: Sequence[str] = ()) -> Manifest:
+    """A service of the data plane with what it is configured from; Secrets that there may be come last."""
+    sources: list[Manifest] = [{"secretRef": {"name": one}} for one in secrets]
+    sources += [{"configMapRef": {"name": one}} for one in config_maps]
+    sources += [{"secretRef": {"name": one, "optional": True}} for one in maybe]
+    spec = {"edpmServiceType": name, "dataSources": sources}
+    return resource("dataplane.openstack.org/v1beta1", "OpenStackDataPlaneService", name, spec=spec)
+
+
+def in_namespace(manifest: Manifest, namespace: str = NAMESPACE) -> Manifest:
+    """The object in a namespace."""
+    return {**manifest, "metadata": {**manifest["metadata"], "namespace": namespace}}
 
 
 def _nova(metadata_in_cells: bool) -> Manifest:
@@ -76,11 +119,13 @@ def _nova(metadata_in_cells: bool) -> Manifest:
         for cell in ("cell0", *CELLS)
     }
     spec = {"metadataServiceTemplate": {"enabled": not metadata_in_cells}, "cellTemplates": cells}
-    return _object("nova.openstack.org/v1beta1", "Nova", NOVA, spec=spec, status=_ready())
+    return resource("nova.openstack.org/v1beta1", "Nova", NOVA, spec=spec, status=_ready())
 
 
 def _cell(cell: str) -> Manifest:
-    return _object("nova.openstack.org/v1beta1", "NovaCell", f"{NOVA}-{cell}", spec={"cellName": cell}, status=_ready())
+    return resource(
+        "nova.openstack.org/v1beta1", "NovaCell", f"{NOVA}-{cell}", spec={"cellName": cell}, status=_ready()
+    )
 
 
 def _compute(site: Site, cell: str) -> dict[str, str]:
@@ -94,24 +139,6 @@ def _compute(site: Site, cell: str) -> dict[str, str]:
 
 def _metadata(text: str) -> dict[str, str]:
     return {"05-nova-metadata.conf": text}
-
-
-def _service(name: str, secrets: Sequence[str]) -> Manifest:
-    sources = [{"secretRef": {"name": secret}} for secret in secrets]
-    spec = {"edpmServiceType": name, "dataSources": sources}
-    return _object("dataplane.openstack.org/v1beta1", "OpenStackDataPlaneService", name, spec=spec)
-
-
-def _secret(name: str, data: Mapping[str, str]) -> Manifest:
-    return _object("v1", "Secret", name, type="Opaque", stringData=dict(data))
-
-
-def _object(version: str, kind: str, name: str, **fields: object) -> Manifest:
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **fields}
-
-
-def _in(namespace: str, manifest: Manifest) -> Manifest:
-    return {**manifest, "metadata": {**manifest["metadata"], "namespace": namespace}}
 
 
 def _ready() -> Manifest:

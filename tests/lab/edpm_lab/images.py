@@ -45,6 +45,8 @@ PARENTS = {
     "cinder-volume": "kolla",
     "control-plane": "kolla",
     "registry": "base",
+    "ceph": "base",
+    "guest": "base",
     "ee-python": "base",
     "ee": "ee-python",
     "operator-python": "ee-python",
