@@ -42,6 +42,7 @@ class Operator:
         self._read = asyncio.Event()
         self._done = Done(None, frozenset(), frozenset())
         self._sign = time.monotonic()
+        self._passing = False
 
     async def run(self) -> int:
         """Until somebody ends it; the code is 1 where the lease was lost."""
@@ -60,6 +61,11 @@ class Operator:
             self._metrics.set("edpm_operator_leader", 1)
             work = [asyncio.ensure_future(one) for one in (self._keep(lease), self._work(), self._listen())]
             await self._stop.wait()
+            if self._passing:
+                # What it writes is finished by the next one, which waits until the lease has run out.
+                LOG.info("A pass is cut short.")
+                logging.shutdown()
+                os._exit(0)
             for task in work:
                 task.cancel()
             await asyncio.gather(*work, return_exceptions=True)
@@ -112,14 +118,17 @@ class Operator:
         while True:
             self._wake.clear()
             begun = time.monotonic()
+            self._passing = True
             try:
                 self._done = await asyncio.to_thread(self._passes.once)
             except KubernetesError as error:
+                self._passing = False
                 failures += 1
                 LOG.warning("%s", error)
                 self._metrics.add("edpm_operator_passes_total", result="failed")
                 await self._pause(min(AGAIN * 2 ** min(failures - 1, 8), LONGEST))
                 continue
+            self._passing = False
             failures = 0
             self._read.set()
             self._sign = time.monotonic()

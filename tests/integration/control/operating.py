@@ -37,7 +37,7 @@ QUICK = {"settle": 1, "resync": 60, "first_pause": 2, "lease_duration": 5}
 def prepare(site: Site) -> None:
     """The rights that the manifests give, and the pods' account."""
     user = f"operator-{site.namespace}"
-    site.kubectl("create", "-f", str(DEPLOY / "roles.yaml"))
+    site.kubectl("create", "-f", str(DEPLOY / "role.yaml"))
     site.kubectl("create", "rolebinding", "operates", "--role=edpm-services-operator", f"--user={user}")
     site.kubectl("create", "rolebinding", "starts", "--clusterrole=edpm-services-jobs", f"--user={user}")
     site.kubectl("create", "serviceaccount", "edpm-services-runner")

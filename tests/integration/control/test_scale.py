@@ -28,7 +28,7 @@ MANY = 5000
 #: Processor seconds of this process for one pass over all of them. Wall time on a shared machine says little.
 BOUND = 150.0
 #: Seconds for the operator to deal with all of them.
-PATIENCE = 300.0
+PATIENCE = 900.0
 ONE_PASS = """
 import sys
 from ansible_collections.edpm.services.plugins.plugin_utils._control.reconcile import reconcile
