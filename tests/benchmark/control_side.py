@@ -27,7 +27,7 @@ from .read_side import CRDS, SIZE, create
 
 READS = ("GET", "LIST")
 #: Lists of objects: Nodes, and one service object of each; and what a pass asks beside its pages.
-LISTS, BESIDE = 2, 150
+LISTS, BESIDE = 2, 60
 RUN = run_of({"run": "bench", "started": "", "ended": ""})
 
 
@@ -49,7 +49,7 @@ def reconciling(lab: Lab) -> Iterator[Figure]:
     yield Figure("control: first reconcile of 10,000 Nodes", first, "10 ms for a Node", SIZE.nodes / 100)
     yield Figure("control: first status of 10,000 Nodes", status, "10 ms for a Node", SIZE.nodes / 100)
     yield Figure("control: a pass that changes nothing", nothing, "the first one", first, 0.5)
-    yield Figure("control: reads of that pass, at the server", reads, "its pages, and 150", pages, 1, "requests")
+    yield Figure("control: reads of that pass, at the server", reads, "its pages, and 60", pages, 1, "requests")
     yield Figure("control: writes of that pass, at the server", writes, "one", 1, 0, "requests")
 
 
