@@ -342,9 +342,11 @@ def test_a_writer_touches_no_secret_and_of_other_operators_kinds_only_those_that
             assert granted == {"patch", "mark-cell"}, resource
         elif resource.endswith("/status"):
             assert granted == {"get", "patch"}, resource
+        elif resource == "events":
+            assert granted == {"create"}
         else:
             assert granted == {"create", "patch", "delete"}, resource
-    assert {resource for group, resource in verbs if not group} == {"configmaps"}
+    assert {resource for group, resource in verbs if not group} == {"configmaps", "events"}
     plurals = {DEFINITIONS[kind]["spec"]["names"]["plural"] for kind in SERVICES}
     ours = {resource for group, resource in verbs if group not in ("", "dataplane.openstack.org")}
     assert ours == plurals | {f"{plural}/status" for plural in plurals} | {"serviceprofiles/status"}
