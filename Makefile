@@ -28,7 +28,7 @@ setup: .venv/ready ## a .venv with the tools and this collection in it
 
 # --- the product's main job -----------------------------------------------------------------------------------------
 .PHONY: demo
-demo: setup ## the product's main job on nodes of the lab (SOURCE=manifests or cluster)
+demo: setup ## two cells, two computes and a server on each, in the lab (SOURCE=manifests or cluster)
 	@$(BIN)/edpm-lab demo --source $(or $(SOURCE),manifests)
 
 # --- checks ---------------------------------------------------------------------------------------------------------

@@ -1,139 +1,149 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The demo: the sample data plane, planned, explained and rendered at once, then on real parts.
+"""The demo: a data plane of two nodes in two cells, from its plan to a server that runs on each of them.
 
-What needs nothing but Python comes first, while images and programs for the rest are being built. The
-commands that are shown are those that a person would type, with the samples' folder or a kubeconfig.
+What needs nothing but Python comes first, while images, nodes and OpenStack's control plane are brought up beside it.
+The commands that are shown are those that a person would type.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from . import images, labs, places, podman, table
+from . import images, labs, ovn, places, podman, servers, table
 from .api_server import api_server
 from .binaries import API, binaries
+from .cloud import Cloud
 from .errors import LabError, NotOnThisHost
 from .labs import Lab
-from .nodes import Nodes
-from .quadlet import LIBVIRT, Unit, virsh
+from .nodes import Nodes, default_names
 
 SOURCES = ("manifests", "cluster")
+NAME = "demo"
 TREE = places.SOURCE.parents[1]
 SAMPLES = TREE / "docs/tutorial/manifests"
-NAMESPACE = "openstack"
+BIN = Path(sys.executable).parent
+NODES = default_names(2)
 NO_INVENTORY = {"ANSIBLE_LOCALHOST_WARNING": "false", "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false"}
 EXPLAINED = {"node": "edpm-compute-0", "service": "nova_compute", "option": "DEFAULT.debug"}
-
-NOVA_COMPUTE = Unit(
-    name="nova_compute",
-    image="nova-compute",
-    user="nova",
-    program="nova-compute --version",
-    configuration="/etc/nova/nova.conf.d/01-nova.conf",
-)
+HEADING = ("NODE", "CELL", "NOVA SAYS", "SERVER", "IS", "LIBVIRT RUNS")
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """The inventory file of the demo, and what its reader needs in the environment."""
+    """An inventory file of the demo, and what its reader needs in the environment."""
 
     path: Path
     environment: Mapping[str, str]
 
+    @property
+    def read(self) -> list[str]:
+        """The words that name it to Ansible."""
+        return ["-i", str(self.path)]
+
 
 def show(source: str) -> int:
     """Run the demo from a folder of manifests or through a cluster; a part that cannot run here is told."""
-    with labs.opened("demo") as lab, ThreadPoolExecutor(1) as beside:
-        building = beside.submit(_build)
-        if source == "cluster":
-            _show_through_cluster(lab)
-        else:
-            _show_plan(_inventory(lab, {"manifests": str(SAMPLES)}, {}))
+    with labs.opened(NAME) as lab, ThreadPoolExecutor(1) as beside:
+        building = beside.submit(_bring_up, lab, source)
+        _show_plan(_inventory(lab, "sample", {"manifests": str(SAMPLES)}, {}))
         try:
             building.result()
-            _show_nodes(lab)
         except NotOnThisHost as reason:
             print(f"\nThe part on nodes was left out: {reason}.")
+        else:
+            _show_cloud(lab, source)
         print("\nEverything that the demo started is taken down now; `make lab` leaves a lab running.")
     return 0
 
 
-def _build() -> None:
+def _bring_up(lab: Lab, source: str) -> None:
     podman.containers_work()
-    images.build_all(["node", "nova-compute"])
+    images.build_all(["control-plane", "libvirt", "nova-compute", ovn.IMAGE])
+    if source == "cluster":
+        binaries(*API.names)
+    Nodes(lab).up(NODES, image=ovn.IMAGE)
+    Cloud(lab).up(["compute"])
 
 
 def _show_plan(inventory: Inventory) -> None:
     _heading(f"The sample data plane of {SAMPLES.relative_to(TREE)}: what every node should run")
-    read = ["-i", str(inventory.path)]
-    _playbook("plan", read, inventory.environment)
+    _playbook("plan", inventory.read, inventory.environment)
     _heading("Who sets an option, and who was overridden")
     asked = [word for pair in EXPLAINED.items() for word in ("-e", "=".join(pair))]
-    _playbook("explain", [*read, *asked], inventory.environment)
+    _playbook("explain", [*inventory.read, *asked], inventory.environment)
     _heading("The files that one node would get, with secrets masked")
     rendered = inventory.path.parent / "rendered"
     chosen = ["-e", f"node={EXPLAINED['node']}", "-e", f"output_dir={rendered}"]
-    _playbook("render", [*read, *chosen], inventory.environment)
+    _playbook("render", [*inventory.read, *chosen], inventory.environment)
     files = sorted(str(file.relative_to(rendered)) for file in rendered.rglob("*") if file.is_file())
     print(re.sub(r"/([0-9a-f]{7})[0-9a-f]{57}/", r"/\1…/", "\n".join(files)))
 
 
-def _show_through_cluster(lab: Lab) -> None:
-    binaries(*API.names)
-    _heading("A Kubernetes API with the collection's definitions")
-    with api_server(lab) as server:
-        _playbook("install_cluster", [], {**server.environment(), **NO_INVENTORY})
-        server.kubectl("apply", "--server-side", "-f", SAMPLES)
-        for cell in ("nova-cell1", "nova-cell2"):
-            ready = '{"status": {"conditions": [{"type": "Ready", "status": "True"}]}}'
-            where = ("-n", NAMESPACE, "novacell", cell, "--subresource=status", "--type=merge")
-            server.kubectl("patch", *where, "-p", ready)
-        for words in (
-            ("get", "novacell,openstackdataplanerole,openstackdataplanenode,novaexternalcompute"),
-            (
-                "patch",
-                "novaexternalcompute",
-                "edpm-compute-0",
-                "--type=merge",
-                "-p",
-                '{"spec":{"cellName":"nova-cell2"}}',
-            ),
-        ):
-            print(f"\n$ kubectl -n {NAMESPACE} {' '.join(words)}")
-            answer = server.kubectl("-n", NAMESPACE, *words, check=False)
-            print((answer.stdout + answer.stderr).rstrip())
-        _show_plan(_inventory(lab, {"kubeconfig": str(server.kubeconfig)}, server.environment()))
+def _show_cloud(lab: Lab, source: str) -> None:
+    with ExitStack() as ending:
+        folder, applied = lab.folder / "site", []
+        given: dict[str, object] = {"manifests": [str(folder / "control-plane"), str(folder / "data-plane")]}
+        environment: Mapping[str, str] = {}
+        if source == "cluster":
+            server = ending.enter_context(api_server(lab))
+            given, environment, applied = {"kubeconfig": str(server.kubeconfig)}, server.environment(), ["--apply"]
+            _heading("A Kubernetes API with the collection's definitions")
+            _playbook("install_cluster", [], {**environment, **NO_INVENTORY})
+        _heading("What the control plane's operators write, and what the deployer writes")
+        _lab("cloud", "manifests", *applied, str(folder / "control-plane"))
+        _lab("data-plane", *applied, str(folder / "data-plane"))
+        _heading("The deployment")
+        _playbook("deploy", *_deploying(lab, given, environment))
+        _show_answers(lab)
 
 
-def _show_nodes(lab: Lab) -> None:
-    _heading("The nodes of the data plane, as machines of the lab")
-    names = [document["metadata"]["name"] for document in _samples() if document["kind"] == "OpenStackDataPlaneNode"]
-    nodes = Nodes(lab)
-    rows: list[Sequence[str]] = []
-    for node in nodes.up(names):
-        LIBVIRT.start(nodes, node.name)
-        answer = re.search(r"Running hypervisor: (.*)", virsh(nodes, node.name, "version"))
-        rows.append((node.name, node.address, "libvirt", images.reference("libvirt"), answer[1] if answer else "-"))
-        NOVA_COMPUTE.start(nodes, node.name)
-        version = re.search(r"^\d+\.\d+\.\d+$", NOVA_COMPUTE.journal(nodes, node.name), re.MULTILINE)
-        image = images.reference("nova-compute")
-        rows.append(("", "", "nova_compute", image, f"nova-compute {version[0]}" if version else "-"))
-    print()
-    print(table.text(("NODE", "ADDRESS", "SERVICE", "IMAGE", "ANSWERS AS"), rows))
+def _deploying(
+    lab: Lab, given: Mapping[str, object], environment: Mapping[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """The words and the environment of the deployment; new computes are mapped by a command of the lab's."""
+    inventory = _inventory(lab, "site", given, environment)
+    variables = lab.folder / "site.vars.json"
+    discover = [str(BIN / "edpm-lab"), "cloud", "discover", "--name", NAME]
+    variables.write_text(json.dumps({"edpm_discover_command": discover}))
+    return [*inventory.read, "-e", f"@{variables}"], dict(inventory.environment)
 
 
-def _inventory(lab: Lab, source: Mapping[str, str], environment: Mapping[str, str]) -> Inventory:
-    path = lab.folder / "demo.dataplane.yml"
+def _show_answers(lab: Lab) -> None:
+    """What OpenStack and libvirt answer, as they are asked, and then in one table."""
+    _heading("What OpenStack and libvirt say")
+    cloud = Cloud(lab)
+    _lab("cloud", "computes")
+    _lab("cloud", "boot", *NODES)
+    running = {node: _lab("ssh", node, "podman", "exec", "edpm_libvirt", "virsh", "list", "--name") for node in NODES}
+    known = {server.host: server for server in servers.listed(cloud)}
+    rows = [
+        (
+            one.host,
+            one.cell,
+            f"{one.state}, {one.status}",
+            known[one.host].name,
+            known[one.host].status,
+            running[one.host].strip(),
+        )
+        for one in cloud.computes()
+    ]
+    _heading("So there is, on each node")
+    print(table.text(HEADING, rows))
+
+
+def _inventory(lab: Lab, name: str, source: Mapping[str, object], environment: Mapping[str, str]) -> Inventory:
+    path = lab.folder / f"{name}.dataplane.yml"
     path.write_text(yaml.safe_dump({"plugin": "edpm.services.dataplane", **source}))
     default = {
         f"RELATED_IMAGE_NOVA_{name}_IMAGE_URL_DEFAULT": images.reference(image)
@@ -142,11 +152,22 @@ def _inventory(lab: Lab, source: Mapping[str, str], environment: Mapping[str, st
     return Inventory(path, {**default, **environment})
 
 
+def _lab(verb: str, *words: str) -> str:
+    """Run a command of the lab, and show it with what it says; folders are told by their last names."""
+    first = [verb, words[0]] if verb == "cloud" else [verb]
+    argv = [*first, "--name", NAME, *(words[1:] if verb == "cloud" else words)]
+    print(f"\n$ edpm-lab {_short(' '.join(argv))}", flush=True)
+    done = subprocess.run([BIN / "edpm-lab", *argv], stdout=subprocess.PIPE, text=True, check=False, cwd=TREE)
+    print(_short(done.stdout.rstrip()), flush=True)
+    if done.returncode != 0:
+        raise LabError(f"edpm-lab {verb} failed; what it printed is above")
+    return done.stdout
+
+
 def _playbook(name: str, words: Sequence[str], environment: Mapping[str, str]) -> None:
-    shown = re.sub(r"/\S*/", "", " ".join(words))
-    print(f"$ ansible-playbook edpm.services.{name} {shown}".rstrip(), flush=True)
+    print(f"$ ansible-playbook edpm.services.{name} {_short(' '.join(words))}".rstrip(), flush=True)
     done = subprocess.run(
-        [Path(sys.executable).parent / "ansible-playbook", f"edpm.services.{name}", *words],
+        [BIN / "ansible-playbook", f"edpm.services.{name}", *words],
         env={**os.environ, **environment},
         cwd=TREE,
         check=False,
@@ -155,9 +176,8 @@ def _playbook(name: str, words: Sequence[str], environment: Mapping[str, str]) -
         raise LabError(f"edpm.services.{name} failed; what it printed is above")
 
 
-def _samples() -> Iterator[dict[str, Any]]:
-    for file in sorted(SAMPLES.glob("*.yaml")):
-        yield from yaml.safe_load_all(file.read_text())
+def _short(text: str) -> str:
+    return re.sub(r"(?<![\w.])@?/\S*/(?=[^\s/])", lambda found: "@" if found[0].startswith("@") else "", text)
 
 
 def _heading(text: str) -> None:
