@@ -45,12 +45,13 @@ class Outcome:
 
     def __str__(self) -> str:
         told = "not run" if self.reason else "passed" if self.passed else "FAILED"
-        return f"{self.name:<20}{told:<8}{self.reason or f'{self.seconds:6.0f} s'}"
+        return f"{self.name:<28}{told:<8}{self.reason or f'{self.seconds:6.0f} s'}"
 
 
 def run(jobs: Sequence[Job], width: int = WIDTH) -> list[Outcome]:
     """Run all, print what each printed as soon as it has ended, and then a table."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    # The commands are tied to this process: they end with it, and take their labs down.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
     LOGS.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(width) as pool:
         outcomes = list(pool.map(_run, jobs))
