@@ -15,7 +15,7 @@ from edpm_lab.cluster import Cluster
 from edpm_lab.labs import Lab
 from edpm_lab.nodes import Nodes
 
-from .site import ASKS, NAMESPACE, NODES, PLURAL, SERVICE, Site, prepare, secret
+from .site import ASKS, NAMESPACE, NODES, PLURAL, SERVICE, Body, Site, prepare, secret
 
 FIRST, SECOND = NODES
 PODS = ("-l", "app.kubernetes.io/name=edpm-services-run")
@@ -82,21 +82,32 @@ def test_a_rotated_secret_reaches_exactly_the_nodes_of_its_cell(site: Site) -> N
 def test_a_pod_that_is_evicted_in_the_middle_is_finished_by_the_next(site: Site) -> None:
     before, starts = changed(site, FIRST, "evicted"), site.starts(FIRST)
     pod = site.running_pod()
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": NAMESPACE}}
+    # Given more time, it would finish its work.
+    eviction = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod, "namespace": NAMESPACE},
+        "deleteOptions": {"gracePeriodSeconds": 1},
+    }
     path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/eviction"
     site.kubectl("create", "--raw", path, "-f", "-", stdin=json.dumps(eviction))
 
     digest = site.await_ready(FIRST, other_than=before)
+    run = _of(site, pod)
+    site.until(lambda: _told_of(site, run).get("succeeded") == 1, "its Job ends well")
+    assert {one["metadata"]["name"] for one in site.all("pods", "-l", f"edpm.openstack.org/run={run}")} - {pod}
+    assert _told_of(site, run).get("failedIndexes", "") == "", "an eviction does not count"
     assert site.live(FIRST) == digest
     assert site.starts(FIRST) == starts + 1, "what the first pod had done was not done again"
-    run = site.get("job", str(_of(site, pod)))
-    assert len(site.all("pods", "-l", f"edpm.openstack.org/run={run['metadata']['name']}")) >= 1
-    assert (run.get("status") or {}).get("failedIndexes", "") == "", "an eviction does not count"
 
 
 def _of(site: Site, pod: str) -> str:
     """The Job of a pod that may be gone already."""
     return max((name for name in site.jobs() if pod.startswith(name)), key=len)
+
+
+def _told_of(site: Site, job: str) -> Body:
+    return site.get("job", job).get("status") or {}
 
 
 def test_an_operator_that_is_killed_in_the_middle_does_nothing_twice(site: Site) -> None:
