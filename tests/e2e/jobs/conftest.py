@@ -38,7 +38,10 @@ class Site:
 
     def run(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         quiet = {key: value for key, value in os.environ.items() if not key.startswith(("K8S_AUTH_", "ANSIBLE_"))}
-        images_of_services = {"RELATED_IMAGE_NOVA_LIBVIRT_IMAGE_URL_DEFAULT": images.image("libvirt")}
+        images_of_services = {
+            "RELATED_IMAGE_NOVA_LIBVIRT_IMAGE_URL_DEFAULT": images.image("libvirt"),
+            "RELATED_IMAGE_NOVA_COMPUTE_IMAGE_URL_DEFAULT": images.image("nova-compute"),
+        }
         return subprocess.run(
             [BIN / "ansible-playbook", name, "-i", self.inventory, *arguments],
             env={**quiet, **self.cluster.environment(), **images_of_services, "NO_COLOR": "1"},

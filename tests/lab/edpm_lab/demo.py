@@ -63,7 +63,7 @@ def show(source: str) -> int:
             print(f"\nThe part on nodes was left out: {reason}.")
         else:
             _show_cloud(lab, source)
-        print("\nEverything that the demo started is taken down now; `make lab` leaves a lab running.")
+        print("\nEverything that the demo started is taken down now; docs/tutorial does the same by hand.")
     return 0
 
 
