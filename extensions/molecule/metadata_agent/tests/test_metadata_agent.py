@@ -14,7 +14,9 @@ def test_its_files_are_in_the_order_in_which_they_win(service: Any) -> None:
 
 
 def test_its_program_runs_as_the_images_user(service: Any) -> None:
-    assert "neutron-ovn-metadata-agent" in service("ovn_metadata_agent").inside("sh -c 'cat /proc/[0-9]*/cmdline'")
+    assert "neutron-ovn-metadata-agent" in service("ovn_metadata_agent").inside(
+        "sh -c 'cat /proc/[0-9]*/cmdline; true'"
+    )
     assert service("ovn_metadata_agent").inside("id -un") == "neutron"
 
 
