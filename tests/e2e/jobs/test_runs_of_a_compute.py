@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -32,22 +31,12 @@ def described(site: Site, cloud: Cloud) -> Site:
     return site
 
 
-def told(cloud: Cloud) -> Compute:
-    """What Nova says of the compute, once it has reported itself."""
-    limit = time.monotonic() + 120
-    while not (found := [one for one in cloud.computes() if (one.host, one.state) == (NODE, "up")]):
-        assert time.monotonic() < limit, cloud.computes()
-        time.sleep(1)
-    print(found[0])
-    return found[0]
-
-
 def test_a_pod_deploys_a_compute_that_nova_says_is_up(described: Site, cloud: Cloud) -> None:
     done = described.in_cluster("edpm.services.deploy", node=NODE)
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 changed" in done.stdout
-    assert told(cloud).cell == "-"
+    assert cloud.await_compute(NODE).cell == "-"
 
 
 def test_it_is_mapped_to_its_cell_from_outside_with_the_clusters_credentials(
@@ -66,7 +55,9 @@ def test_it_is_mapped_to_its_cell_from_outside_with_the_clusters_credentials(
     done = described.run(str(tmp_path / "discover.yml"))
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert told(cloud) == Compute(NODE, "cell2", "up", "enabled", "QEMU")
+    found = cloud.await_compute(NODE)
+    print(found)
+    assert found == Compute(NODE, "cell2", "up", "enabled", "QEMU")
 
 
 def test_the_cluster_refuses_to_move_it_to_another_cell(described: Site, cloud: Cloud) -> None:
@@ -77,5 +68,5 @@ def test_the_cluster_refuses_to_move_it_to_another_cell(described: Site, cloud: 
     assert "Nova does not move computes between cells" in refused.stderr
     node = json.loads(described.kubectl("get", "openstackdataplanenode", NODE, "-o", "json"))
     assert node["metadata"]["annotations"][CELL] == "nova-cell2"
-    assert told(cloud).cell == "cell2"
+    assert cloud.await_compute(NODE).cell == "cell2"
     described.nodes.ssh(NODE, "bash", "-c", "systemctl stop 'edpm_*'")

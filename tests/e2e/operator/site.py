@@ -24,6 +24,8 @@ from edpm_lab.nodes import Nodes
 
 NAMESPACE = "edpm-operator"
 NODES = ["edpm-op-0", "edpm-op-1"]
+#: A node that becomes a compute.
+COMPUTE = "edpm-op-2"
 CELLS = dict(zip(NODES, ("one", "two"), strict=True))
 SERVICE = "acme-agent"
 ASKS = "acme.example.com/agent"
@@ -95,17 +97,33 @@ class Site:
     def jobs(self) -> list[str]:
         return [one["metadata"]["name"] for one in self.all("jobs")]
 
-    def running_pod(self) -> str:
-        """A pod of a run whose program runs."""
+    def new_job(self, known: set[str]) -> str:
+        """The Job that is there beside those known."""
+        self.until(lambda: bool(set(self.jobs()) - known), "a Job is started")
+        return next(iter(set(self.jobs()) - known))
+
+    def running_pod(self, job: str, *, other_than: str = "") -> str:
+        """The pod of a Job whose program runs."""
         found: list[str] = []
+        chosen = ("-l", f"batch.kubernetes.io/job-name={job}", "--field-selector=status.phase=Running")
 
         def is_there() -> bool:
-            chosen = ("-l", "app.kubernetes.io/name=edpm-services-run", "--field-selector=status.phase=Running")
-            found[:] = [one["metadata"]["name"] for one in self.all("pods", *chosen)]
+            found[:] = [name for one in self.all("pods", *chosen) if (name := one["metadata"]["name"]) != other_than]
             return bool(found)
 
-        self.until(is_there, "a pod of a run runs")
+        self.until(is_there, f"a pod of {job} runs")
         return found[0]
+
+    def evict(self, pod: str) -> None:
+        """As draining a cluster's node does."""
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod, "namespace": NAMESPACE},
+            "deleteOptions": {"gracePeriodSeconds": 1},
+        }
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/eviction"
+        self.kubectl("create", "--raw", path, "-f", "-", stdin=json.dumps(eviction))
 
     def operator_pod(self) -> str:
         pods = self.all("pods", "-l", "app.kubernetes.io/name=edpm-services-operator")
@@ -168,12 +186,23 @@ def overlay(folder: Path) -> Path:
         "namespace": NAMESPACE,
         "resources": [os.path.relpath(DEPLOY, folder)],
         "images": [{"name": "edpm-services-operator", "newName": name, "newTag": tag}],
+        "patches": [{"target": {"kind": "Deployment"}, "patch": yaml.safe_dump(images_of_services())}],
         "configMapGenerator": [
             {"name": "edpm-services-operator-settings", "behavior": "replace", "files": ["settings.yaml"]},
         ],
     }
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
     return folder
+
+
+def images_of_services() -> list[Body]:
+    """What its environment says of the images that new service objects get."""
+    named = {
+        "RELATED_IMAGE_NOVA_LIBVIRT_IMAGE_URL_DEFAULT": images.image("libvirt"),
+        "RELATED_IMAGE_NOVA_COMPUTE_IMAGE_URL_DEFAULT": images.image("nova-compute"),
+    }
+    at = "/spec/template/spec/containers/0/env/-"
+    return [{"op": "add", "path": at, "value": {"name": name, "value": image}} for name, image in named.items()]
 
 
 def partner_kind() -> Iterator[Body]:
@@ -232,6 +261,17 @@ def data_plane(nodes: Nodes) -> Iterator[Body]:
     for node in (one for one in nodes.list() if one.name in NODES):
         spec = {"role": f"cell-{CELLS[node.name]}", "hostName": node.name, "ansibleHost": node.address}
         yield _object(DATA_PLANE, "OpenStackDataPlaneNode", node.name, spec=spec)
+
+
+def compute(nodes: Nodes) -> Iterator[Body]:
+    """A Role of computes and its Node, which belongs to no cell yet."""
+    template = {"ansibleUser": "root", "ansibleSSHPrivateKeySecret": "dataplane-ssh"}
+    role = _object(DATA_PLANE, "OpenStackDataPlaneRole", "compute", spec={"nodeTemplate": template})
+    role["metadata"]["annotations"] = {"edpm.openstack.org/service-libvirt": "true"}
+    yield role
+    node = next(one for one in nodes.list() if one.name == COMPUTE)
+    spec = {"role": "compute", "hostName": node.name, "ansibleHost": node.address}
+    yield _object(DATA_PLANE, "OpenStackDataPlaneNode", node.name, spec=spec)
 
 
 def secret(cell: str, word: str) -> Body:

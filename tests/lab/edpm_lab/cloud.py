@@ -100,6 +100,8 @@ ovn-nbctl --timeout=10 set-connection ptcp:6641:0.0.0.0 -- set connection . inac
 ovn-sbctl --timeout=10 set-connection ptcp:6642:0.0.0.0 -- set connection . inactivity_probe=0"""
 
 
+_DISCOVER = ("su", "-s", "/bin/sh", "nova", "-c", "nova-manage cell_v2 discover_hosts --verbose")
+
 COMPUTES = ("COMPUTE", "CELL", "STATE", "STATUS", "HYPERVISOR")
 
 
@@ -210,7 +212,7 @@ class Cloud:
 
     def discover_argv(self) -> list[str]:
         """The command that maps new hosts to their cells, as an administrator runs it in a conductor."""
-        return self.inside_argv("su", "-s", "/bin/sh", "nova", "-c", "nova-manage cell_v2 discover_hosts --verbose")
+        return self.inside_argv(*_DISCOVER)
 
     def mapped_hosts(self) -> dict[str, str]:
         """The cell that each compute is mapped to, as nova-manage tells it."""
@@ -232,13 +234,29 @@ class Cloud:
             for host, one in sorted((one["host"], one) for one in services)
         ]
 
+    def await_compute(self, host: str, *, limit: float = 120) -> Compute:
+        """What Nova says of a compute, once it is up."""
+        end = time.monotonic() + limit
+        while True:
+            listed = {one.host: one for one in self.computes()}
+            if host in listed and listed[host].state == "up":
+                return listed[host]
+            if time.monotonic() > end:
+                raise LabError(f"{host} was not up within {limit:.0f} s; Nova lists {[*listed.values()]}")
+            time.sleep(1)
+
+    def discover(self) -> None:
+        """Map new computes to their cells, as an administrator does in a conductor."""
+        self.inside(*_DISCOVER)
+
     def manifests(self, folder: Path, *, metadata: str = "global") -> list[Path]:
         """Write what the operators of such a control plane would have written to the cluster."""
         return cloud_manifests.write(folder, self.site, metadata=metadata)
 
-    def apply(self, server: Access, *, metadata: str = "global") -> None:
+    def apply(self, server: Access, *, metadata: str = "global", namespace: str = cloud_manifests.NAMESPACE) -> None:
         """Write the same into a cluster, with its status."""
-        cloud_manifests.apply(server, cloud_manifests.manifests(self.site, metadata=metadata))
+        found = cloud_manifests.manifests(self.site, metadata=metadata, namespace=namespace)
+        cloud_manifests.apply(server, found)
 
     def rotate_bus(self, cell: str) -> None:
         """Give a cell's message bus a new password; whoever used the old one is cut off."""

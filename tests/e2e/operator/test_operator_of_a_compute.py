@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A compute that the operator deploys since its Node belongs to a cell: Nova says that it is up."""
+
+from __future__ import annotations
+
+import pytest
+from edpm_lab.cloud import Cloud, Compute
+from edpm_lab.labs import Lab
+
+from .site import COMPUTE, NAMESPACE, Site, compute
+
+CELL = "nova.openstack.org/cell"
+
+
+@pytest.fixture(scope="module")
+def cloud(lab: Lab, site: Site) -> Cloud:
+    """All of the control plane that a compute needs, and in the cluster what its operators write."""
+    made = Cloud(lab).up(["compute"])
+    made.apply(site.cluster, namespace=NAMESPACE)
+    return made
+
+
+def test_the_operator_deploys_a_compute_that_nova_says_is_up(site: Site, cloud: Cloud) -> None:
+    site.apply(*compute(site.nodes))
+    site.annotate("osdpnode", COMPUTE, f"{CELL}=nova-cell1")
+
+    site.until(lambda: bool(site.get("novaexternalcompute", COMPUTE)), "its service object is there")
+    site.kubectl("wait", "--for=condition=Ready", f"novaexternalcompute/{COMPUTE}", "--timeout=300s", timeout=320)
+    assert cloud.await_compute(COMPUTE).cell == "-", "it reports itself, and no cell lists it yet"
+    cloud.discover()
+    found = cloud.await_compute(COMPUTE)
+    print(found)
+    assert found == Compute(COMPUTE, "cell1", "up", "enabled", "QEMU")
+    site.nodes.ssh(COMPUTE, "bash", "-c", "systemctl stop 'edpm_*'")
