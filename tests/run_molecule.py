@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import cache
 
 from edpm_lab import build
 
@@ -14,16 +15,18 @@ from tests.side_by_side import BIN, ROOT, Job, run, verdict
 WITHOUT_NODES = ("cluster",)
 
 
-def main(names: Sequence[str]) -> int:
-    """Run those that are named, or all."""
-    reason = build.not_on_this_host().get("images", "")
-    chosen = names or sorted(file.parent.name for file in (ROOT / "extensions/molecule").glob("*/molecule.yml"))
-    return verdict(run([_job(name, reason) for name in chosen]))
+def jobs(names: Sequence[str] = ()) -> list[Job]:
+    """Those that are named, or all."""
+    return [
+        Job(f"molecule-{name}", [BIN / "molecule", "test", "-s", name], str if name in WITHOUT_NODES else _hindrance)
+        for name in names or sorted(file.parent.name for file in (ROOT / "extensions/molecule").glob("*/molecule.yml"))
+    ]
 
 
-def _job(name: str, reason: str) -> Job:
-    return Job(f"molecule-{name}", [BIN / "molecule", "test", "-s", name], "" if name in WITHOUT_NODES else reason)
+@cache
+def _hindrance() -> str:
+    return build.not_on_this_host().get("images", "")
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(verdict(run(jobs(sys.argv[1:]))))

@@ -15,6 +15,7 @@ from tests.side_by_side import BIN, ROOT, Job, run, verdict
 #: Groups of more than one place, those that take longest first.
 TOGETHER = {
     "tests/integration": {
+        "scale": ("control/test_scale.py",),
         "control": ("control",),
         "reading": ("cluster", "inventory", "plan", "report", "lab"),
     },
@@ -26,9 +27,9 @@ TOGETHER = {
 }
 
 
-def main(folder: str) -> int:
-    """Run all groups of a folder."""
-    return verdict(run([_job(folder, name, places) for name, places in _groups(folder)]))
+def jobs(folder: str) -> list[Job]:
+    """All groups of a folder."""
+    return [_job(folder, name, places) for name, places in _groups(folder)]
 
 
 def _groups(folder: str) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -45,9 +46,11 @@ def _has_tests(path: Path) -> bool:
 
 
 def _job(folder: str, name: str, places: tuple[str, ...]) -> Job:
-    words: list[str | Path] = [BIN / "pytest", "--durations=15", *(f"{folder}/{place}" for place in places)]
+    others = (other for group in TOGETHER.get(folder, {}).values() for other in group)
+    apart = (f"--ignore={folder}/{other}" for other in others if other.rpartition("/")[0] in places)
+    words: list[str | Path] = [BIN / "pytest", "--durations=15", *apart, *(f"{folder}/{place}" for place in places)]
     return Job(f"{Path(folder).name}-{name}", words)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(verdict(run(jobs(sys.argv[1]))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs several test commands, two at a time, and says how each went.
+"""Runs several test commands, a few at a time, and says how each went.
 
 Each has a lab of its own, so they do not meet, and much of their time they wait. What one printed is shown when it has
 ended, and kept in build/logs.
@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +27,12 @@ WIDTH = int(os.environ.get("TEST_JOBS", "2"))
 
 @dataclass(frozen=True)
 class Job:
-    """A command; one with a `reason` cannot run on this host and is not tried."""
+    """A command that begins when `ready` returns, unless `hindrance` says why it cannot run on this host."""
 
     name: str
     argv: Sequence[str | Path]
-    reason: str = ""
+    hindrance: Callable[[], str] = str
+    ready: Callable[[], object] = bool
 
 
 @dataclass(frozen=True)
@@ -48,26 +49,22 @@ class Outcome:
         return f"{self.name:<28}{told:<8}{self.reason or f'{self.seconds:6.0f} s'}"
 
 
-def run(jobs: Sequence[Job], width: int = WIDTH) -> list[Outcome]:
+def run(jobs: Sequence[Job]) -> list[Outcome]:
     """Run all, print what each printed as soon as it has ended, and then a table."""
     # The commands are tied to this process: they end with it, and take their labs down.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
-    LOGS.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(width) as pool:
-        outcomes = list(pool.map(_run, jobs))
+    with ThreadPoolExecutor(WIDTH) as pool:
+        outcomes = list(pool.map(run_one, jobs))
     print("\n" + "\n".join(map(str, outcomes)), flush=True)
     return outcomes
 
 
-def verdict(outcomes: Sequence[Outcome]) -> int:
-    """The exit code. What this host cannot run counts only under STRICT=1."""
-    strict = os.environ.get("STRICT") == "1"
-    return int(any(not one.passed and (strict or not one.reason) for one in outcomes))
-
-
-def _run(job: Job) -> Outcome:
-    if job.reason:
-        return Outcome(job.name, passed=False, reason=job.reason)
+def run_one(job: Job) -> Outcome:
+    """Run it and print what it printed."""
+    job.ready()
+    if reason := job.hindrance():
+        return Outcome(job.name, passed=False, reason=reason)
+    LOGS.mkdir(parents=True, exist_ok=True)
     print(f"== {job.name}: begun", flush=True)
     began = time.monotonic()
     log = LOGS / f"{job.name}.log"
@@ -84,3 +81,9 @@ def _run(job: Job) -> Outcome:
     outcome = Outcome(job.name, code == 0, time.monotonic() - began)
     print(f"\n== {job.name}\n{log.read_text(errors='replace')}\n{outcome}", flush=True)
     return outcome
+
+
+def verdict(outcomes: Sequence[Outcome]) -> int:
+    """The exit code. What this host cannot run counts only under STRICT=1."""
+    strict = os.environ.get("STRICT") == "1"
+    return int(any(not one.passed and (strict or not one.reason) for one in outcomes))

@@ -17,7 +17,7 @@ from pathlib import Path
 from edpm_lab import labs
 from edpm_lab.errors import NotOnThisHost
 
-from tests.benchmark import control_side, lab_side, node_side, read_side
+from tests.benchmark import control_side, jobs_side, lab_side, node_side, read_side
 from tests.benchmark.figures import Figure, data, text
 
 TREE = Path(__file__).resolve().parents[2]
@@ -29,6 +29,7 @@ BENCHMARKS = (
     lab_side.nodes,
     node_side.copies,
     node_side.deployments,
+    jobs_side.jobs,
 )
 
 
