@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The event source of ansible-rulebook on a real API server, called as ansible-rulebook calls it."""
+"""The event source of ansible-rulebook on a real API server: by itself, and in ansible-rulebook with the example."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import runpy
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from edpm_lab.prerequisites import Tool, require
 
 from .conftest import CELL, Body, Site, data_plane, node, thing
 from .operating import prepare
@@ -23,7 +28,7 @@ def events(args: Body, act: Callable[[], None], enough: Callable[[list[Body]], b
     """What comes from the beginning until it is enough; `act` is done once something was heard."""
 
     async def listen() -> list[Body]:
-        queue: asyncio.Queue[Any] = asyncio.Queue()
+        queue: asyncio.Queue[Any] = asyncio.Queue(1)  # as ansible-rulebook makes it
         source = asyncio.ensure_future(SOURCE["main"](queue, args))
         found = [await asyncio.wait_for(queue.get(), 60)]
         await asyncio.to_thread(act)
@@ -67,6 +72,51 @@ def test_every_change_is_an_event_without_contents(site: Site, monkeypatch: pyte
     moved = next(one for one in found if (one["what"], one["name"]) == ("modified", "node-1"))
     assert moved["annotations"] == {CELL: "nova-cell2"}
     assert "[DEFAULT]" not in str(found)
+
+
+def test_ansible_rulebook_runs_the_example(site: Site, tmp_path: Path) -> None:
+    """A Node that comes to belong to a cell gets its service object, and nobody calls a playbook."""
+    require("ansible-rulebook", Tool("java", "default-jre-headless"))
+    prepare(site)
+    site.create(*data_plane(0))
+    log = tmp_path / "log"
+    with (
+        log.open("w") as out,
+        subprocess.Popen(
+            rulebook(site, tmp_path), cwd=tmp_path, env=environment(site), stdout=out, stderr=out
+        ) as program,
+    ):
+        try:
+            until(lambda: "Waiting for events" in log.read_text(), log)
+            site.create(node(0))
+            until(lambda: site.there("nec") == ["node-0"], log)
+        finally:
+            program.terminate()
+
+
+def rulebook(site: Site, folder: Path) -> list[str | Path]:
+    """The command of ansible-rulebook over the example, which waits for less here, and for one namespace."""
+    [example] = yaml.safe_load((EXTENSION / "rulebooks/reconcile.yml").read_text())
+    example["sources"][0]["edpm.services.dataplane"]["namespaces"] = [site.namespace]
+    example["rules"][0]["throttle"]["once_after"] = "1 seconds"
+    (folder / "rulebook.yml").write_text(yaml.safe_dump([example]))
+    (folder / "inventory.yml").write_text("all: {hosts: {localhost: {ansible_connection: local}}}\n")
+    program = Path(sys.executable).parent / "ansible-rulebook"
+    return [program, "--rulebook", folder / "rulebook.yml", "-i", folder / "inventory.yml", "--verbose"]
+
+
+def environment(site: Site) -> dict[str, str]:
+    own = {key: value for key, value in os.environ.items() if not key.startswith(("K8S_AUTH_", "ANSIBLE_"))}
+    image = {"RELATED_IMAGE_NOVA_COMPUTE_IMAGE_URL_DEFAULT": "compute:1"}
+    path = f"{Path(sys.executable).parent}:{own['PATH']}"
+    return {**own, **image, "PATH": path, "KUBECONFIG": str(site.account), "K8S_AUTH_KUBECONFIG": str(site.account)}
+
+
+def until(what: Callable[[], bool], log: Path) -> None:
+    limit = time.monotonic() + 120
+    while not what():
+        assert time.monotonic() < limit, log.read_text()
+        time.sleep(0.5)
 
 
 def test_the_example_names_arguments_and_a_playbook_that_exist() -> None:

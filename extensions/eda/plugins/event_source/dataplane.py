@@ -62,9 +62,20 @@ async def main(queue: asyncio.Queue[Any], args: Mapping[str, Any]) -> None:
         kinds = await asyncio.to_thread(watching.served, live.Client(connection), kinds)
     if not kinds:
         raise ValueError(f"The cluster serves none of the kinds {_listed(chosen) or 'of a data plane'}; install them.")
-    await watching.watch(
-        kinds, args.get("namespaces") or (), lambda change: queue.put_nowait(change.data()), counts=counts
-    )
+    # ansible-rulebook's queue holds one event, and the watch does not wait for rules: what comes meanwhile waits here.
+    heard: asyncio.Queue[Any] = asyncio.Queue()
+    watch = watching.watch(kinds, args.get("namespaces") or (), heard.put_nowait, counts=counts)
+    tasks = [asyncio.ensure_future(watch), asyncio.ensure_future(_forward(heard, queue))]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def _forward(heard: asyncio.Queue[Any], queue: asyncio.Queue[Any]) -> None:
+    while True:
+        await queue.put((await heard.get()).data())
 
 
 def _find_collection() -> None:
