@@ -156,14 +156,28 @@ class Operator:
         while not self._stop.is_set():
             begun = time.monotonic()
             try:
-                kinds = await asyncio.to_thread(self._kinds)
-                await watch(kinds, self._settings.namespaces, self._heard, counts=self._counts)
+                await self._watch()
             except asyncio.CancelledError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever ends the watch, passes go on and it is opened again
                 LOG.warning("The watch has ended (%s); it is opened again.", error)
             failures = 0 if time.monotonic() - begun > LONGEST else failures + 1
             await self._pause(min(AGAIN * 2 ** min(failures, 8), LONGEST))
+
+    async def _watch(self) -> None:
+        """Until it fails, or until the cluster serves other kinds, of a partner for example."""
+        kinds = await asyncio.to_thread(self._kinds)
+        watching = asyncio.ensure_future(
+            watch(kinds, self._settings.namespaces, self._heard, counts=self._counts),
+        )
+        try:
+            while not (await asyncio.wait({watching}, timeout=self._settings.resync))[0]:
+                if await asyncio.to_thread(self._kinds) != kinds:
+                    LOG.info("The cluster serves other kinds than before; the watch is opened anew.")
+                    return
+            await watching
+        finally:
+            watching.cancel()
 
     def _kinds(self) -> list[tuple[str, str]]:
         with Connection(Settings()) as connection:

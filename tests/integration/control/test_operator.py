@@ -323,6 +323,50 @@ def is_forgotten(site: Site, version: str) -> bool:
     return '"code":410' in site.kubectl("get", "--raw", f"{path}?{query}", check=False).stdout
 
 
+@pytest.fixture
+def late_kind(site: Site) -> Iterator[Body]:
+    """A partner's kind, which the cluster does not know yet."""
+    group = f"late-{site.namespace}.example.com"
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    names = {"kind": "LateAgent", "plural": "lateagents", "singular": "lateagent"}
+    spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [version]}
+    metadata = {"name": f"lateagents.{group}"}
+    yield {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": spec,
+    }
+    site.kubectl("delete", "crd", metadata["name"], "--ignore-not-found", "--wait=false")
+
+
+def test_a_partners_kind_that_comes_later_is_watched_as_well(operated: Site, tmp_path: Path, late_kind: Body) -> None:
+    group = late_kind["spec"]["group"]
+    definition = {
+        "version": 1,
+        "title": "A late agent",
+        "image": "late:1",
+        "command": "late",
+        "service_cr": {"api_version": f"{group}/v1", "kind": "LateAgent"},
+        "asked_by": [f"{group}/agent"],
+    }
+    services = "dataplane.openstack.org/v1beta1"
+    spec = {"dataSources": [{"configMapRef": {"name": "late"}}]}
+    with Operator(operated, tmp_path, {"resync": 2}) as operator:
+        until(lambda: operator.passes() >= 1, "it has looked once")
+        operated.create(thing("v1", "ConfigMap", "late", data={"edpm-service.yaml": json.dumps(definition)}))
+        operated.create(thing(services, "OpenStackDataPlaneService", "late", spec=spec))
+        operated.kubectl("create", "-f", "-", stdin=json.dumps(late_kind))
+        operated.kubectl("wait", "--for=condition=Established", f"crd/{late_kind['metadata']['name']}")
+        verbs = ("--verb=list,watch", f"--resource=lateagents.{group}")
+        operated.kubectl("create", "role", "late", *verbs)
+        operated.kubectl("create", "rolebinding", "late", "--role=late", f"--user=operator-{operated.namespace}")
+        until(lambda: operator.said("The cluster serves other kinds than before"), "it has noticed")
+        operated.create(thing(f"{group}/v1", "LateAgent", "one", spec={}))
+        until(lambda: operator.figure('edpm_operator_changes_total{kind="LateAgent"}') >= 1, "it hears of them")
+
+
 def test_an_api_server_that_dies_and_forgets_is_followed_again(
     fresh_api: Access, playbook: Callable[..., Any], tmp_path: Path
 ) -> None:
