@@ -24,6 +24,8 @@ from tests.benchmark.lab_side import BIN, empty_playbook
 
 NAMES = tuple(f"edpm-compute-{number}" for number in range(4))
 FILES = 20
+#: Seconds that the community's role for nova takes on four such nodes where nothing is to change.
+COMMUNITY = 86.0
 _UNIT = """[Container]
 Image={image}
 ContainerName=edpm_bench
@@ -164,12 +166,16 @@ def deployments(lab: Lab) -> Iterator[Figure]:
     control.deploy(data_plane)
     again = best(lambda: control.deploy(data_plane))
     trips = control.round_trips()
+    alone = best(lambda: control.deploy(data_plane, "-e", "service=nova_compute"))
     with empty_playbook(lab) as empty:
         start = best(lambda: control.run("ansible-playbook", empty))
     true = best(lambda: control.run("ansible", "all", "-m", "command", "-a", "true"))
     compared = "ansible -m command -a true and an empty playbook"
     yield Figure("deploy of three services with nothing to change", again, compared, start + true, 1.5)
     yield Figure("deploy with nothing to change: round trips a node", trips, "one", 1, 1, "")
+    yield Figure(
+        "deploy of nova_compute alone, nothing to change", alone, "the community's role, once", COMMUNITY, 1 / 30
+    )
 
 
 def _data_plane(lab: Lab, control: Control) -> Path:
