@@ -102,7 +102,6 @@ def _run(whole: Cluster, lab: Lab, names: Sequence[str]) -> Part:
         "edpm_run_image": images.image("ee"),
         "edpm_run_image_pull_policy": "Never",
         "edpm_run_known_hosts": "known-hosts",
-        "edpm_run_id": f"bench-{len(names)}",
     }
     inventory = lab.folder / "jobs.dataplane.yml"
     inventory.write_text(json.dumps({"plugin": "edpm.services.dataplane", "namespaces": [NAMESPACE]}))
@@ -121,10 +120,10 @@ def _quietly(words: Sequence[Any], environment: dict[str, str]) -> None:
 
 
 def _part(whole: Cluster, nodes: int, seconds: float) -> Part:
-    """The parts of the newest run over so many nodes."""
-    [pod] = _found(whole, "pods", f"{RUN_LABEL}=bench-{nodes}")
-    [result] = _found(whole, "configmaps", f"{RUN_LABEL}=bench-{nodes},{RESULT_LABEL}=0")
-    shard = decode(result["data"])
+    """The parts of the newest run."""
+    pod = max(_found(whole, "pods", RUN_LABEL), key=lambda one: str(one["metadata"]["creationTimestamp"]))
+    results = _found(whole, "configmaps", f"{RUN_LABEL}={pod['metadata']['labels'][RUN_LABEL]},{RESULT_LABEL}")
+    [shard] = (decode(one["data"]) for one in results if one["metadata"]["name"].startswith(pod["metadata"]["name"]))
     if len(shard.nodes) != nodes or shard.code:
         raise RuntimeError(f"not all of {nodes} nodes are well: {shard}")
     [container] = pod["status"]["containerStatuses"]
