@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Kubernetes Events for what a person wants to notice: a service object that became ready, failed, was refused or left.
 
-They are a courtesy. An account that may not create them goes without, and a server that is busy is not asked again.
+They are a courtesy. An account that may not create them goes without, and a server that is in trouble is not asked for
+more of them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from .._kube.client import Client, Resource
-from .._kube.errors import ConflictError, KubernetesError, NotAllowedError
+from .._kube.errors import ConflictError, KubernetesError, NotFoundError, RefusedError
 from .conditions import READY
 from .leaving import REMOVED
 from .names import MANAGER
@@ -83,9 +84,7 @@ def post(client: Client, events: Iterable[Event]) -> None:
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     for event in list(events)[:MOST]:
         try:
-            with suppress(ConflictError):
+            with suppress(ConflictError, NotFoundError, RefusedError):
                 client.create(EVENTS, event.body(stamp))
-        except NotAllowedError:
-            return
         except KubernetesError:
-            continue
+            return

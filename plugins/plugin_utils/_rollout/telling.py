@@ -37,26 +37,29 @@ def _node(course: Course, node: str, registered: Registered) -> Iterator[Result]
         yield from _removed(course, node, registered, bad or _failure(registered.get(TOLD)))
         return
     done = of_run(course, registered.get(DONE)).get("services") or {}
-    for one in standing_of(course, node, registered.get(FOUND) or {}):
-        result = _deployed(one, done.get(one.name), bad)
+    answer = registered.get(FOUND) or {}
+    there = answer.get("services") or {}
+    for one in standing_of(course, node, answer):
+        image = str((there.get(one.name) or {}).get("image") or "")
+        result = _deployed(one, done.get(one.name), bad, image)
         if result:
             yield {"node": node, "service": one.name, **result}
 
 
-def _deployed(one: Standing, result: Registered | None, bad: str) -> Result:
-    """A service that was asked for: what was done to it, else what the node has of it."""
+def _deployed(one: Standing, result: Registered | None, bad: str, image: str) -> Result:
+    """A service that was asked for: what was done to it, else what the node has of it, which has run from `image`."""
     if one.state is State.LEAVING:
         return {}
     if result is None:
         ready = one.state in (State.NEW, State.WILL_CHANGE, State.UP_TO_DATE)
         if bad and ready:
             return {"failed": True, "msg": bad}
-        return {"digest": one.live, "image": one.image or ""} if one.live and not bad else {}
+        return {"digest": one.live, "image": image} if one.live and not bad else {}
     if failure := _failure(result):
         return {"failed": True, "msg": failure}
     return {
         "digest": result.get("digest") or one.digest or "",
-        "image": result.get("image") or one.image or "",
+        "image": (result.get("image") or {}).get("after") or image or one.image or "",
         "changed": bool(result.get("changed")),
         "restarted": bool(result.get("restarted")),
     }
@@ -66,7 +69,9 @@ def _removed(course: Course, node: str, registered: Registered, bad: str) -> Ite
     """A service is off when it is off the node, and a compute only when OpenStack has forgotten it, too."""
     run = of_run(course, registered.get(DONE))
     done = run.get("services") or {}
-    left = set(run.get("not_begun") or ())
+    bad = bad or ("" if run else _failure(registered.get(DONE)))
+    # Who was not reached, or left out by tags, still runs.
+    left = {*(run.get("not_begun") or ()), *(() if bad else set(course.work.get(node, ())) - set(done))}
     for name in dict.fromkeys([*_standing_for(course, node), *done]):
         if name in left:
             continue

@@ -70,6 +70,21 @@ def test_what_was_touched_and_what_was_not_are_both_told_with_their_digests() ->
     }
 
 
+def test_the_image_is_what_runs_now() -> None:
+    old = f"registry/{AGENT}:0"
+    looked = found(**{AGENT: answer(other(service()), image=old)})
+    run = begun("deploy", looked)
+    new = {"changed": True, "digest": "1", "image": {"before": old, "after": f"registry/{AGENT}:1"}}
+    same = {"changed": True, "digest": "1", "image": None}
+
+    def image(**registered: Any) -> Any:
+        return results(run, edpm_rollout_found=looked, **registered)[AGENT]["image"]
+
+    assert image(edpm_rollout_done=done(run, **{AGENT: new})) == f"registry/{AGENT}:1"
+    assert image(edpm_rollout_done=done(run, **{AGENT: same})) == old
+    assert image() == old, "the run did not get to it"
+
+
 def test_a_failed_service_says_why_and_one_that_was_not_begun_says_nothing() -> None:
     looked = found()
     run = begun("deploy", looked)
@@ -140,6 +155,16 @@ class TestRemoval:
         run = begun("remove", {"services": {"nova_compute": answer(compute("n0"))}})
         told_of = results(run, edpm_rollout_told={"failed": True, "msg": "3 servers run on it"})
         assert {one["msg"] for one in told_of.values()} == {"3 servers run on it"}
+
+    def test_what_nobody_came_to_remove_is_not_told_as_off(self) -> None:
+        """Tags have left the node's part of the run out, say."""
+        run = begun("remove", {"services": {"nova_compute": answer(compute("n0"))}})
+        assert set(results(run)) == {"libvirt"}, "which was never there"
+
+    def test_a_step_that_broke_before_it_could_answer_is_a_failure(self) -> None:
+        run = begun("remove", {"services": {"nova_compute": answer(compute("n0"))}})
+        told_of = results(run, edpm_rollout_done={"failed": True, "msg": "A worker was found in a dead state"})
+        assert told_of["nova_compute"]["failed"] is True
 
     def test_only_the_services_that_were_asked_for_are_told(self) -> None:
         run = begun("remove", {"services": {}}, Question("n0", "nova_compute,other"))
