@@ -22,12 +22,14 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
-        _validation, given = self.validate_argument_spec(argument_spec=CLUSTER_SPEC)
+        spec = {**CLUSTER_SPEC, "leaving_only": {"type": "bool", "default": False}}
+        _validation, given = self.validate_argument_spec(argument_spec=spec)
         check, diff = self._task.check_mode, self._task.diff
         chosen = Chosen(frozenset(given["nodes"]), frozenset(given["services"]))
         try:
             source = cluster_of(given, self._task.args)
-            done = reconcile(source.settings, source.namespaces, chosen, check=check)
+            only = given["leaving_only"]
+            done = reconcile(source.settings, source.namespaces, chosen, check=check, leaving_only=only)
         except KubernetesError as error:
             if not given["required"]:
                 return result | report.not_written(str(error))

@@ -63,6 +63,11 @@ options:
     type: list
     elements: str
     default: []
+  leaving_only:
+    description:
+      - Whether only the objects of services that leave are dealt with, and none is made or kept in step.
+    type: bool
+    default: false
   required:
     description:
       - Whether it is a failure that this cannot be written. With V(false) it is a warning that says why, for example

@@ -32,9 +32,7 @@ def service(module: Any) -> None:
     try:
         outcome = _done(module, node_of(module))
     except Failed as failure:
-        module.fail_json(
-            msg=str(failure), log=failure.log, rolled_back=failure.rolled_back, changed=failure.rolled_back
-        )
+        module.fail_json(msg=str(failure), log=failure.log, rolled_back=failure.rolled_back, changed=failure.changed)
     except InUse as refusal:
         module.fail_json(msg=str(refusal), log=(), rolled_back=False, busy=refusal.lines)
     except NodeError as error:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 
@@ -71,8 +72,13 @@ def _runs(process: Path, program: str) -> bool:
 
 def _sockets(process: Path) -> set[str]:
     """The sockets that it has open."""
-    links = (str(descriptor.readlink()) for descriptor in (process / "fd").iterdir())
-    return {link[len("socket:[") : -1] for link in links if link.startswith("socket:[")}
+    found: set[str] = set()
+    for descriptor in (process / "fd").iterdir():
+        with suppress(FileNotFoundError):  # it was closed meanwhile
+            link = str(descriptor.readlink())
+            if link.startswith("socket:["):
+                found.add(link[len("socket:[") : -1])
+    return found
 
 
 def _established(process: Path) -> set[str]:

@@ -9,6 +9,7 @@ The order is what makes it safe: all that can be refused is refused before the f
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from . import guards
@@ -77,13 +78,14 @@ class Convergence:
         outcome = self._outcome(seen, changes)
         if changes.switch:
             outcome = outcome.but(pulled=self._switch())
-        elif changes.any:
-            self._touch_up(changes)
+        elif changes.any and self._touch_up(changes):
+            changes = replace(changes, waits="")
+            outcome = outcome.but(changes=changes)
         pending = self.home.note("pending.json") != {}
         # Until it is restarted, the service may live in any generation.
         gone = () if pending else self.home.prune(self.bundle.keep)
         if changes.waits:
-            raise Failed(self._waiting(changes))
+            raise Failed(self._waiting(changes), changed=changes.any)
         return outcome.but(pruned=gone, warnings=tuple(self.warnings), restart_pending=pending)
 
     def _waiting(self, changes: Changes) -> str:
@@ -167,18 +169,21 @@ class Convergence:
         self.live.remove()
 
     # --- without a restart -----------------------------------------------------------------------------------------
-    def _touch_up(self, changes: Changes) -> None:
+    def _touch_up(self, changes: Changes) -> bool:
+        """Whether it was seen to be healthy afterwards."""
         generation = self.home.generation(self.bundle.digest)
         self._prepare(generation)
         self.seeds.have(self.bundle.seeds)
         if changes.record:
             self.node.disk.write(generation / "bundle.json", self.wanted.text())
-        if changes.reload:
-            self._reload()
+        return changes.reload and self._reload(waits=bool(changes.waits))
 
-    def _reload(self) -> None:
-        """Let the running service read its live files again; until that succeeds, every run tries it anew."""
-        command = self.bundle.reload
+    def _reload(self, *, waits: bool) -> bool:
+        """Let the running service read its live files again; until that succeeds, every run tries it anew.
+
+        One that waited for its bus before may go on waiting: its new files are not to blame for that.
+        """
+        command, healthy = self.bundle.reload, False
         if command:
             answer = self._executed(command)
             if not answer.ok:
@@ -189,13 +194,18 @@ class Convergence:
                 )
             try:
                 await_health(self.node, self.wanted)
+                healthy = True
             except Unhealthy as fault:
-                log = tuple(scrubbed(line, self._secrets()) for line in self.node.systemd.log(self.wanted.unit))
-                raise Failed(
-                    f"{self.bundle.name} is not well since it read its new files: {fault}; correct them and run again.",
-                    log=log,
-                ) from fault
+                if not (waits and fault.waits):
+                    log = tuple(scrubbed(line, self._secrets()) for line in self.node.systemd.log(self.wanted.unit))
+                    raise Failed(
+                        f"{self.bundle.name} is not well since it read its new files: {fault}; correct them and run "
+                        "again.",
+                        log=log,
+                        changed=True,
+                    ) from fault
         self.live.read()
+        return healthy
 
     def _executed(self, command: tuple[str, ...]) -> Result:
         if self.wanted.contained:

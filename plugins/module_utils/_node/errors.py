@@ -79,10 +79,14 @@ class InUse(NodeError):
 class Failed(NodeError):
     """A switch that did not work, with what became of the service."""
 
-    def __init__(self, message: str, *, log: tuple[str, ...] = (), rolled_back: bool = False) -> None:
+    def __init__(
+        self, message: str, *, log: tuple[str, ...] = (), rolled_back: bool = False, changed: bool = False
+    ) -> None:
         super().__init__(message)
         self.log = log
         self.rolled_back = rolled_back
+        #: Whether something on the node is not as it was.
+        self.changed = changed or rolled_back
 
 
 def one_line(text: object) -> str:

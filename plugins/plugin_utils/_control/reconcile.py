@@ -25,24 +25,27 @@ class Pass:
     warnings: tuple[str, ...] = ()
 
 
-def reconcile(settings: Settings, namespaces: Sequence[str], chosen: Chosen, *, check: bool) -> Pass:
+def reconcile(
+    settings: Settings, namespaces: Sequence[str], chosen: Chosen, *, check: bool, leaving_only: bool = False
+) -> Pass:
     """Open a connection, make one pass, close it. With `check` the server only judges."""
     with Connection(settings) as connection:
-        return one_pass(WatchfulClient(connection, dry_run=check), namespaces, chosen)
+        client = WatchfulClient(connection, dry_run=check)
+        return one_pass(client, namespaces, chosen, leaving_only=leaving_only)
 
 
-def one_pass(client: WatchfulClient, namespaces: Sequence[str], chosen: Chosen) -> Pass:
+def one_pass(client: WatchfulClient, namespaces: Sequence[str], chosen: Chosen, *, leaving_only: bool = False) -> Pass:
     """The same with a client that is there already."""
-    return pass_over(client, look(client, namespaces), chosen)
+    return pass_over(client, look(client, namespaces), chosen, leaving_only=leaving_only)
 
 
-def pass_over(client: WatchfulClient, world: World, chosen: Chosen) -> Pass:
-    """The same with a cluster that was read already."""
+def pass_over(client: WatchfulClient, world: World, chosen: Chosen, *, leaving_only: bool = False) -> Pass:
+    """The same with a cluster that was read already. With `leaving_only` no object is made or kept in step."""
     wanted, untouched = wanted_objects(world, chosen)
     staying = {one.ref for one in wanted}
     going, unjudged = leaving_objects(world, staying, chosen)
     applier = Applier(client)
-    outcomes = applier.run(chains(world, wanted, going, chosen))
+    outcomes = applier.run(chains(world, [] if leaving_only else wanted, going, chosen))
     outcomes += applier.marks(_role_marks(world, outcomes))
     spared = [
         Outcome(one.ref, one.node, "refused" if one.refused else "kept", one.sentence, changed=False)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from ansible_collections.edpm.services.plugins.plugin_utils._control.look import WatchfulClient, look
 from ansible_collections.edpm.services.plugins.plugin_utils._control.names import MANAGER
-from ansible_collections.edpm.services.plugins.plugin_utils._control.reconcile import one_pass, reconcile
+from ansible_collections.edpm.services.plugins.plugin_utils._control.reconcile import Pass, one_pass, reconcile
 from ansible_collections.edpm.services.plugins.plugin_utils._control.wanted import Chosen
 from ansible_collections.edpm.services.plugins.plugin_utils._kube.client import Object, Resource
 from ansible_collections.edpm.services.plugins.plugin_utils._kube.connection import Connection, Settings
@@ -327,6 +327,24 @@ class TestLeaving:
         assert site.reconcile().outcomes == ()
         if way != "deleted":
             assert site.get("osdpnode", "node-0")["metadata"]["annotations"][MARK] == ""
+
+    def test_who_only_wants_those_gone_that_leave_makes_none_and_changes_none(self, deployed: Site) -> None:
+        """As `remove` does at its end, when a compute of a node that still asks for one was taken off."""
+        site = deployed
+        site.create(node(2))
+        site.patch("osdprole", "edpm", {"spec": {"networkAttachments": ["other"]}})
+        site.annotate("osdpnode", "node-0", f"{CELL}=")
+        before = site.get("nec", "node-1")["metadata"]["resourceVersion"]
+
+        def only() -> Pass:
+            return reconcile(site.settings, [site.namespace], Chosen(), check=False, leaving_only=True)
+
+        assert results(only()) == {"NovaExternalCompute/node-0": "leaving"}
+        self.removed(site, "node-0")
+        assert results(only())["NovaExternalCompute/node-0"] == "removed"
+        assert site.there("nec") == ["node-1"]
+        assert site.get("nec", "node-1")["metadata"]["resourceVersion"] == before
+        assert "annotations" not in site.get("osdpnode", "node-2")["metadata"]
 
     def test_a_node_that_comes_back_in_time_keeps_its_object(self, deployed: Site) -> None:
         deployed.patch("nec", "node-0", {"spec": {"customServiceConfig": "[DEFAULT]\n"}})

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,19 @@ def proc(tmp_path: Path) -> Proc:
 )
 def test_a_service_with_a_connection_does_its_work(proc: Proc, words: str) -> None:
     proc.runs(SERVICE, words, state="01")
+    assert reach(proc.root, MONITOR, "nova-compute") is Reach.CONNECTED
+
+
+def test_a_descriptor_that_is_closed_meanwhile_hides_nothing(proc: Proc, monkeypatch: pytest.MonkeyPatch) -> None:
+    proc.runs(SERVICE, "/usr/bin/python3\0/usr/bin/nova-compute\0", state="01")
+    real = Path.iterdir
+
+    def iterdir(folder: Path) -> Iterator[Path]:
+        if folder.name == "fd":
+            yield folder / "99"
+        yield from real(folder)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
     assert reach(proc.root, MONITOR, "nova-compute") is Reach.CONNECTED
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.edpm.services.plugins.module_utils._node import connections
-from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Bundle, Folder, Health
+from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Bundle, Folder, Health, LiveFile
 from ansible_collections.edpm.services.plugins.module_utils._node.connections import Reach
 from ansible_collections.edpm.services.plugins.module_utils._node.errors import Failed
 
@@ -78,6 +78,36 @@ def test_what_else_is_to_be_done_is_done_all_the_same(world: World, running: Bus
         deploy(world, agent(world, folders=(Folder(str(folder)),)))
     assert folder.is_dir()
     assert world.done("restart") == []
+
+
+def certificate(tmp_path: Path, text: bytes) -> dict[str, object]:
+    return {"live": (LiveFile(str(tmp_path / "tls.crt"), text),), "reload": ("kill", "-HUP", "1")}
+
+
+@pytest.fixture
+def with_certificate(world: World, bus: Bus, tmp_path: Path) -> Bus:
+    deploy(world, agent(world, **certificate(tmp_path, b"old")))
+    world.calls.clear()
+    return bus
+
+
+def test_a_renewed_certificate_is_not_blamed_for_a_bus_that_is_gone(
+    world: World, with_certificate: Bus, tmp_path: Path
+) -> None:
+    with_certificate.goes()
+    renewed = agent(world, **certificate(tmp_path, b"new"))
+    with pytest.raises(Failed, match="is as it should be and not healthy") as caught:
+        deploy(world, renewed)
+    assert caught.value.changed
+    with pytest.raises(Failed) as again:
+        deploy(world, renewed)
+    assert not again.value.changed, "it has read the file"
+
+
+def test_a_renewed_certificate_may_be_all_that_it_lacked(world: World, with_certificate: Bus, tmp_path: Path) -> None:
+    with_certificate.goes(seconds=PATIENCE + 5)
+    outcome = deploy(world, agent(world, **certificate(tmp_path, b"new")))
+    assert (outcome.reloaded, outcome.changes.waits, world.done("restart")) == (True, "", [])
 
 
 def test_a_service_that_does_not_do_its_work_by_itself_is_restarted_after_its_time(world: World, running: Bus) -> None:
