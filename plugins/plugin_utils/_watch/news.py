@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from .._control.names import SERVICES_MESSAGE, SERVICES_READY
@@ -48,8 +49,9 @@ class Change:
 class Memory:
     """Remembers of every object a fingerprint, so that only what makes a difference is a change."""
 
-    def __init__(self) -> None:
+    def __init__(self, begun: datetime | None = None) -> None:
         self._known: dict[str, str] = {}
+        self._begun = begun or datetime.now(UTC)
 
     def change(self, type_: str | None, body: Body) -> Change | None:
         """What an event means; None where it means nothing. An event of a first or a repeated list has no type."""
@@ -65,7 +67,14 @@ class Memory:
             return None
         if before is not None:
             return _change("modified", body)
-        return _change("listed" if type_ is None else "added", body)
+        # A list that is repeated, since the server had forgotten where the watch was, holds what came meanwhile.
+        return _change("listed" if type_ is None and not self._is_new(meta) else "added", body)
+
+    def _is_new(self, meta: Body) -> bool:
+        try:
+            return datetime.fromisoformat(str(meta.get("creationTimestamp"))) > self._begun
+        except (ValueError, TypeError):
+            return False
 
 
 def fingerprint(body: Body) -> str:
