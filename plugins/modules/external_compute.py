@@ -35,6 +35,7 @@ extends_documentation_fragment:
   - edpm.services.attributes
   - edpm.services.attributes.controller
   - edpm.services.kubernetes
+  - edpm.services.service_objects
 attributes:
   check_mode:
     support: full
@@ -47,35 +48,12 @@ attributes:
   idempotent:
     support: full
 options:
-  namespaces:
-    description:
-      - Namespaces to read and write. The default is those that the inventory plugin
-        P(edpm.services.dataplane#inventory) has read in this run, else all of them.
-    type: list
-    elements: str
-  nodes:
-    description: Names of nodes, to deal with these alone.
-    type: list
-    elements: str
-    default: []
-  services:
-    description: Names of services, for example V(nova_compute), to deal with these alone.
-    type: list
-    elements: str
-    default: []
   leaving_only:
     description:
       - Whether only the objects of services that leave are dealt with, and none is made or kept in step.
     type: bool
     default: false
-  required:
-    description:
-      - Whether it is a failure that this cannot be written. With V(false) it is a warning that says why, for example
-        which right the account lacks. A run that has done its work has not failed because nobody may note it down.
-    type: bool
-    default: true
 notes:
-  - The account needs the ClusterRoles C(edpm-services-reader) and C(edpm-services-writer) in each namespace.
   - A run that was cut short is finished by the next one, and several may run at once.
 seealso:
   - module: edpm.services.service_status

@@ -27,6 +27,7 @@ extends_documentation_fragment:
   - edpm.services.attributes
   - edpm.services.attributes.controller
   - edpm.services.kubernetes
+  - edpm.services.service_objects
 attributes:
   check_mode:
     support: full
@@ -104,30 +105,6 @@ options:
     description: When the run ended. The default is now.
     type: str
     default: ""
-  namespaces:
-    description:
-      - Namespaces to read and write. The default is those that the inventory plugin
-        P(edpm.services.dataplane#inventory) has read in this run, else all of them.
-    type: list
-    elements: str
-  nodes:
-    description: Names of nodes, to deal with these alone.
-    type: list
-    elements: str
-    default: []
-  services:
-    description: Names of services, to deal with the objects of these alone.
-    type: list
-    elements: str
-    default: []
-  required:
-    description:
-      - Whether it is a failure that this cannot be written. With V(false) it is a warning that says why, for example
-        which right the account lacks. A run that has done its work has not failed because nobody may note it down.
-    type: bool
-    default: true
-notes:
-  - The account needs the ClusterRoles C(edpm-services-reader) and C(edpm-services-writer) in each namespace.
 seealso:
   - module: edpm.services.external_compute
   - module: edpm.services.service
