@@ -21,8 +21,8 @@ TOGETHER = {
     },
     "tests/e2e": {
         "cloud": ("cloud", "test_compute_service.py", "test_lab_cloud.py"),
-        "lab": ("test_lab_nodes.py", "test_lab_cluster.py"),
         "pods": ("jobs", "operator"),
+        "lab": ("test_lab_nodes.py", "test_lab_cluster.py"),
     },
 }
 
