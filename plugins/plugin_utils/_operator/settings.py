@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, Self
 
 import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from .._jobs.options import SPEC
+from .._kube.errors import one_line
 
 #: Options of ee_job that the operator decides by itself.
 _OWN = frozenset(
@@ -23,6 +25,8 @@ _OWN = frozenset(
 )
 #: A run that hangs is ended, so that its nodes can be tried again.
 DEADLINE = 7200
+LAST_PORT = 65535
+_POSITIVE = ("resync", "first_pause", "longest_pause", "removals_at_once", "lease_duration", "port")
 
 
 class BadSettingsFileError(Exception):
@@ -61,6 +65,14 @@ class OperatorSettings:
                 f"run names {', '.join(unknown)}, which the operator decides by itself or ee_job does not know; "
                 "leave it out."
             )
+        object.__setattr__(self, "run", _options(self.run))
+        for name in _POSITIVE:
+            if not getattr(self, name) > 0:
+                raise BadSettingsFileError(f"{name} is {getattr(self, name)}; choose more than 0.")
+        if not self.settle >= 0:
+            raise BadSettingsFileError(f"settle is {self.settle}; choose 0 or more.")
+        if self.port > LAST_PORT:
+            raise BadSettingsFileError(f"port is {self.port}; choose 1 to {LAST_PORT}.")
 
     @property
     def lease_place(self) -> str:
@@ -87,6 +99,18 @@ class OperatorSettings:
             known = ", ".join(sorted(cls.__dataclass_fields__))
             raise BadSettingsFileError(f"{path} names {', '.join(unknown)}; it may name {known}.")
         return cls(**{name: _typed(path, name, value) for name, value in told.items()})
+
+
+def _options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of ee_job as the action itself would take them."""
+    spec = {name: SPEC[name] for name in given}
+    empty = sorted(name for name, value in given.items() if value is None and spec[name].get("default") is not None)
+    if empty:
+        raise BadSettingsFileError(f"run has no value for {', '.join(empty)}; write one, or leave it out.")
+    found = ArgumentSpecValidator(spec).validate(given)
+    if found.error_messages:
+        raise BadSettingsFileError(f"run cannot be used ({one_line('; '.join(found.error_messages))}); correct it.")
+    return {name: found.validated_parameters[name] for name in given}
 
 
 def _typed(path: str | Path, name: str, value: Any) -> Any:

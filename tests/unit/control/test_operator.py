@@ -270,6 +270,12 @@ class TestSettings:
         assert (found.namespaces, found.kinds, found.resync) == (("openstack",), ("OVNMetadataAgent",), 60.0)
         assert (found.options()["ttl"], found.options()["shard_size"], found.options()["deadline"]) == (60, 50, 7200)
 
+    def test_options_of_a_run_are_taken_as_ee_job_takes_them(self) -> None:
+        run = {"shard_size": "50", "deadline": None, "image_pull_secrets": "one"}
+        found = OperatorSettings(namespaces=("openstack",), run=run)
+        assert found.run == {"shard_size": 50, "deadline": None, "image_pull_secrets": ["one"]}
+        assert (found.options()["shard_size"], found.options()["deadline"]) == (50, None)
+
     @pytest.mark.parametrize(
         ("text", "said"),
         [
@@ -278,6 +284,18 @@ class TestSettings:
             ("namespaces: [a]\nresnyc: 3", "names resnyc; it may name"),
             ("namespaces: [a]\nport: true", "port is True, and a whole number is wanted"),
             ("namespaces: [a]\nrun: {playbook: x}", "run names playbook, which the operator decides by itself"),
+            ("namespaces: [a]\nrun: {extra_vars: }", "run has no value for extra_vars; write one, or leave it out."),
+            ("namespaces: [a]\nrun: {shard_size: many}", "run cannot be used (argument 'shard_size' is of type"),
+            ("namespaces: [a]\nrun: {mounts: [{secret: a}]}", "missing required arguments: path found in mounts"),
+            ("namespaces: [a]\nresync: 0", "resync is 0.0; choose more than 0."),
+            ("namespaces: [a]\nresync: .nan", "resync is nan; choose more than 0."),
+            ("namespaces: [a]\nsettle: -1", "settle is -1.0; choose 0 or more."),
+            ("namespaces: [a]\nlease_duration: 0", "lease_duration is 0; choose more than 0."),
+            ("namespaces: [a]\nfirst_pause: -3", "first_pause is -3.0; choose more than 0."),
+            ("namespaces: [a]\nlongest_pause: 0", "longest_pause is 0.0; choose more than 0."),
+            ("namespaces: [a]\nremovals_at_once: 0", "removals_at_once is 0; choose more than 0."),
+            ("namespaces: [a]\nport: 0", "port is 0; choose more than 0."),
+            ("namespaces: [a]\nport: 70000", "port is 70000; choose 1 to 65535."),
             ("namespaces: [a", "is not YAML"),
             ("- a", "is no mapping"),
         ],
