@@ -9,12 +9,14 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from typing import Any, NoReturn
 
 from .._dataplane.model import Reference
 from .._kube.client import Client, Retry
 from .._kube.connection import Connection, Settings
-from .._kube.errors import KubernetesError
+from .._kube.errors import KubernetesError, one_line
 from .._watch.news import Change
 from .._watch.watch import JOBS, KINDS, quiet, served, watch
 from .lease import Lease
@@ -30,6 +32,8 @@ SETTINGS_FILE = "/etc/edpm/operator/settings.yaml"
 STUCK_AFTER = 1800.0
 #: Seconds until something that failed is tried again, and at most.
 AGAIN, LONGEST = 2.0, 60.0
+#: The part of the lease's time after which one that was not renewed counts as lost, well before another may take it.
+IN_TIME = 2 / 3
 
 
 class Operator:
@@ -41,11 +45,11 @@ class Operator:
         self._wake, self._stop = asyncio.Event(), asyncio.Event()
         self._read = asyncio.Event()
         self._done = Done(None, frozenset(), frozenset())
-        self._sign = time.monotonic()
+        self._sign = self._renewed = time.monotonic()
         self._passing = False
 
     async def run(self) -> int:
-        """Until somebody ends it; the code is 1 where the lease was lost."""
+        """Until somebody ends it; the process ends with 1 where the lease was lost or a part of the work broke."""
         loop = asyncio.get_running_loop()
         for one in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(one, self._end)
@@ -60,7 +64,7 @@ class Operator:
             LOG.info("%s holds the lease %s/%s", self._settings.identity, *place)
             self._metrics.set("edpm_operator_leader", 1)
             work = [asyncio.ensure_future(one) for one in (self._keep(lease), self._work(), self._listen())]
-            await self._stop.wait()
+            await self._until_the_end(work)
             if self._passing:
                 # What it writes is finished by the next one, which waits until the lease has run out.
                 LOG.info("A pass is cut short.")
@@ -74,18 +78,26 @@ class Operator:
         pages.shutdown()
         return 0
 
+    async def _until_the_end(self, work: Sequence[asyncio.Future[None]]) -> None:
+        """Wait for a signal. Work that ends before it has broken: another process begins with a clean memory."""
+        stopping: asyncio.Future[Any] = asyncio.ensure_future(self._stop.wait())
+        await asyncio.wait({stopping, *work}, return_when=asyncio.FIRST_COMPLETED)
+        if not self._stop.is_set():
+            _die(_broken(part for part in work if part.done()))
+
     def _end(self) -> None:
         self._stop.set()
         self._wake.set()
 
     def _alive(self) -> str:
         silent = time.monotonic() - self._sign
-        return f"nothing has moved for {silent:.0f} s" if silent > STUCK_AFTER else ""
+        return f"nothing has moved for {silent:.0f} s" if silent > STUCK_AFTER + self._settings.resync else ""
 
     async def _acquired(self, lease: Lease) -> bool:
         """Wait for the lease; False where the process is to end before that."""
         said = ""
         while not self._stop.is_set():
+            self._renewed = time.monotonic()
             try:
                 if await asyncio.to_thread(lease.hold):
                     return True
@@ -99,43 +111,47 @@ class Operator:
 
     async def _keep(self, lease: Lease) -> None:
         """Renew it. One that could not be renewed in time may be another's: then this process ends as it stands."""
-        renewed = time.monotonic()
         while True:
             await asyncio.sleep(self._settings.lease_duration / 5)
+            asked, last = time.monotonic(), self._renewed + self._settings.lease_duration * IN_TIME
             held: bool | None = None
-            with suppress(KubernetesError):
-                held = await asyncio.to_thread(lease.hold)
+            with suppress(KubernetesError, TimeoutError):
+                held = await asyncio.wait_for(asyncio.to_thread(lease.hold), last - asked)
             if held:
-                renewed = time.monotonic()
-            elif held is False or time.monotonic() - renewed > self._settings.lease_duration:
-                LOG.error("The lease %s is lost; another may work now.", self._settings.lease)
-                logging.shutdown()
-                os._exit(1)
+                self._renewed = asked
+            elif held is False or time.monotonic() >= last:
+                _die(f"The lease {self._settings.lease} is lost; another may work now.")
 
     async def _work(self) -> None:
         """Pass after pass."""
         failures = 0
         while True:
             self._wake.clear()
-            begun = time.monotonic()
-            self._passing = True
-            try:
-                self._done = await asyncio.to_thread(self._passes.once)
-            except KubernetesError as error:
-                self._passing = False
+            if await self._passed():
+                failures = 0
+                self._read.set()
+                await self._something()
+            else:
+                await self._pause(min(AGAIN * 2 ** min(failures, 8), LONGEST))
                 failures += 1
-                LOG.warning("%s", error)
-                self._metrics.add("edpm_operator_passes_total", result="failed")
-                await self._pause(min(AGAIN * 2 ** min(failures - 1, 8), LONGEST))
-                continue
+
+    async def _passed(self) -> bool:
+        """Make one; False where the cluster did not let it come to its end."""
+        begun = time.monotonic()
+        self._passing = True
+        try:
+            self._done = await asyncio.to_thread(self._passes.once)
+        except KubernetesError as error:
+            LOG.warning("%s", error)
+            self._metrics.add("edpm_operator_passes_total", result="failed")
+            return False
+        finally:
             self._passing = False
-            failures = 0
-            self._read.set()
             self._sign = time.monotonic()
-            self._metrics.add("edpm_operator_passes_total", result="ok")
-            self._metrics.add("edpm_operator_pass_seconds_total", self._sign - begun)
-            self._metrics.set("edpm_operator_last_pass_timestamp_seconds", time.time())
-            await self._something()
+        self._metrics.add("edpm_operator_passes_total", result="ok")
+        self._metrics.add("edpm_operator_pass_seconds_total", self._sign - begun)
+        self._metrics.set("edpm_operator_last_pass_timestamp_seconds", time.time())
+        return True
 
     async def _something(self) -> None:
         """Wait for a sign of a change, and then for those that come with it; or until something is due."""
@@ -197,6 +213,20 @@ class Operator:
     async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stop.wait(), seconds)
+
+
+def _broken(parts: Iterable[asyncio.Future[None]]) -> str:
+    """The sentence about work that has ended although nobody asked for it."""
+    found = [error for part in parts if not part.cancelled() and (error := part.exception()) is not None]
+    why = "; ".join(f"{type(error).__name__}: {one_line(error)}" for error in found) or "it just stopped"
+    return f"The operator cannot go on ({why}); it ends, to be started anew."
+
+
+def _die(sentence: str) -> NoReturn:
+    """End as it stands, also with threads that would not let the interpreter go."""
+    LOG.error("%s", sentence)
+    logging.shutdown()
+    os._exit(1)
 
 
 def main() -> int:
