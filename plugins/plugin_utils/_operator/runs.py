@@ -67,7 +67,9 @@ class OperatorRuns:
         """Start it, or find it where the same was started a moment ago by one who could not tell any more."""
         again = batch.task not in REQUESTS
         order = self.order(batch, world, self._ended[batch.key] if again else 0)
-        return Runs(self._client, LOG.debug).carry_out(order, Wishes(wait=False, rerun=False))
+        # Ended Jobs expire, so a count may lead to the name of one that is over: it makes room for the new one. A
+        # request is met once, also where the one who started its Job could not say so any more.
+        return Runs(self._client, LOG.debug).carry_out(order, Wishes(wait=False, rerun=again))
 
     def order(self, batch: Batch, world: World, ended: int = 0) -> Order:
         """The run that meets a batch, after so many others that were meant to."""
