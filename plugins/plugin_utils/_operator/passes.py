@@ -123,7 +123,7 @@ class Passes:
         free = [need for need in wanted if (need.namespace, need.node) not in taken]
         ready = [need for need in free if self._attempts.due(need) <= now]
         room = max(0, self._settings.removals_at_once - sum(1 for run in going if run.task != DEPLOY))
-        single = [need for need in ready if need.task != DEPLOY][:room]
+        single = _one_each(need for need in ready if need.task != DEPLOY)[:room]
         first = {(need.namespace, need.node) for need in single}
         rest = [need for need in ready if need.task == DEPLOY and (need.namespace, need.node) not in first]
         for batch in batches([*single, *rest]):
@@ -144,6 +144,9 @@ class Passes:
             post(hands.client, [Event(one, "Warning", "NotStarted", str(error)) for one in about])
             return
         self._requests_met(hands, batch)
+        if not run.started:
+            LOG.info("%s is there already: %s %s", _job(run), batch.task, _listed(batch.nodes))
+            return
         self._metrics.add("edpm_operator_runs_total", task=batch.task)
         LOG.info("%s: %s %s", _job(run), batch.task, _listed(batch.nodes))
         said = f"{_job(run)} is to {batch.task} {', '.join(batch.services)}."
@@ -200,6 +203,14 @@ class Passes:
         if sentence not in self._told:
             self._told.add(sentence)
             LOG.warning("%s", sentence)
+
+
+def _one_each(found: Iterable[Need]) -> list[Need]:
+    """The first of every node: two runs would be in each other's way there, and the next pass comes to the others."""
+    first: dict[tuple[str, str], Need] = {}
+    for need in found:
+        first.setdefault((need.namespace, need.node), need)
+    return list(first.values())
 
 
 def _differs(one: Standing, service: str, digest: str) -> bool:

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The steps of a pass: what is started together, what is told, and how often."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from ansible_collections.edpm.services.plugins.plugin_utils._control.look import World
+from ansible_collections.edpm.services.plugins.plugin_utils._control.names import RESTART
+from ansible_collections.edpm.services.plugins.plugin_utils._control.status import services_in
+from ansible_collections.edpm.services.plugins.plugin_utils._jobs.order import Order
+from ansible_collections.edpm.services.plugins.plugin_utils._jobs.running import Outcome
+from ansible_collections.edpm.services.plugins.plugin_utils._jobs.standing import Standing as JobStanding
+from ansible_collections.edpm.services.plugins.plugin_utils._operator.deciding import Batch, Need
+from ansible_collections.edpm.services.plugins.plugin_utils._operator.metrics import Metrics
+from ansible_collections.edpm.services.plugins.plugin_utils._operator.passes import Passes, _Hands
+from ansible_collections.edpm.services.plugins.plugin_utils._operator.settings import OperatorSettings
+
+from tests.unit.control.worlds import compute, node, role, world
+
+from .clusters import FakeCluster
+
+SETTINGS = OperatorSettings(namespaces=("openstack",), run={"image": "ee:1"}, removals_at_once=2)
+
+
+@dataclass
+class FakeRuns:
+    """Starts nothing, and remembers what it was to start."""
+
+    started: bool = True
+    batches: list[Batch] = field(default_factory=list)
+
+    def start(self, batch: Batch, _there: World) -> Outcome:
+        self.batches.append(batch)
+        order = Order("openstack", "ee:1", playbook="x", name=batch.task)
+        return Outcome(order, "Job", self.started, False, JobStanding(1))
+
+
+@dataclass
+class Bench:
+    """One pass without its reading."""
+
+    runs: FakeRuns = field(default_factory=FakeRuns)
+    cluster: FakeCluster = field(default_factory=FakeCluster)
+    there: World = field(default_factory=lambda: world(role(), node(), compute(annotations={RESTART: "monday"})))
+    metrics: Metrics = field(default_factory=Metrics)
+
+    def __post_init__(self) -> None:
+        self.passes = Passes(SETTINGS, self.metrics, clock=lambda: 1000.0)
+
+    def need(self, task: str, name: str = "node-0", key: str = "") -> Need:
+        objects = tuple(self.there.service_objects())
+        return Need(task, "openstack", name, ("libvirt",), key or task, objects, value="monday")
+
+    def start(self, *wanted: Need) -> list[tuple[str, Sequence[str]]]:
+        hands = _Hands(self.cluster, self.runs, self.there, services_in(self.there))  # type: ignore[arg-type]  # fakes
+        self.passes._start(hands, wanted, [])
+        return [(batch.task, batch.nodes) for batch in self.runs.batches]
+
+
+def test_a_node_has_one_run_at_a_time() -> None:
+    bench = Bench()
+    wanted = [bench.need(task) for task in ("remove", "restart", "rollback", "deploy")]
+    assert bench.start(*wanted, bench.need("deploy", "node-1")) == [("remove", ("node-0",)), ("deploy", ("node-1",))]
+
+
+def test_a_second_request_for_a_node_takes_no_room_from_others() -> None:
+    bench = Bench()
+    wanted = [bench.need("restart", key="a"), bench.need("restart", key="b"), bench.need("restart", "node-1")]
+    assert bench.start(*wanted) == [("restart", ("node-0",)), ("restart", ("node-1",))]
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_only_what_was_started_is_told_and_counted(fresh: bool) -> None:
+    bench = Bench(FakeRuns(started=fresh))
+    bench.start(bench.need("restart"))
+    assert [event["reason"] for event in bench.cluster.all("Event")] == ["Started"] * fresh
+    assert ('edpm_operator_runs_total{task="restart"} 1' in bench.metrics.text()) is fresh
+    [marked] = bench.cluster.all("NovaExternalCompute")
+    assert marked["metadata"]["annotations"] == {"edpm.openstack.org/restarted": "monday"}, "it is dealt with"
+
+
+@pytest.fixture(autouse=True)
+def heard(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="edpm.operator")
