@@ -93,6 +93,12 @@ def status_of(
     return {**status, **({"lastRun": last} if last else {})}
 
 
+def has_failed(stands: Standing) -> bool:
+    """Whether the last run that told of the object failed, whatever is live, and nothing of it has changed since."""
+    before = stands.condition(DEPLOYMENT_READY)
+    return before.get("reason") == "Failed" and before.get("observedGeneration") == stands.generation
+
+
 def _verdicts(
     stands: Standing, services: Sequence[Service], told: Mapping[str, Told], digests: Mapping[str, str]
 ) -> list[Verdict]:
@@ -126,6 +132,9 @@ def _deployed(
     failed = [f"{name}: {one.msg or 'it failed'}" for name, one in told.items() if one.failed and not one.absent]
     if failed:
         return Verdict(DEPLOYMENT_READY, "False", "Failed", " ".join(failed))
+    if not told and has_failed(stands):
+        message = str(stands.condition(DEPLOYMENT_READY).get("message", ""))
+        return Verdict(DEPLOYMENT_READY, "False", "Failed", message)
     missing = [one for one in services if not digests.get(one.name)]
     outdated = [one for one in services if one.digest and digests.get(one.name) not in (None, OFF, one.digest)]
     held = [one.hold for one in (*missing, *outdated) if one.hold]
@@ -134,9 +143,6 @@ def _deployed(
     if not missing and not outdated:
         live = ", ".join(f"{one.name} {short(digests[one.name])}" for one in services)
         return Verdict(DEPLOYMENT_READY, "True", "Deployed", f"Deployed: {live}.")
-    before = stands.condition(DEPLOYMENT_READY)
-    if not told and before.get("reason") == "Failed" and before.get("observedGeneration") == stands.generation:
-        return Verdict(DEPLOYMENT_READY, "False", "Failed", str(before.get("message", "")))
     if missing:
         names = " and ".join(one.name for one in missing)
         return Verdict(

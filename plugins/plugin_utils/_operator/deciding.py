@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._control.conditions import Service
+from .._control.conditions import Service, has_failed
 from .._control.leaving import Going
 from .._control.look import World
 from .._control.names import PAUSED, RESTART, RESTARTED, ROLLBACK, ROLLED_BACK, ROLLED_BACK_BY
@@ -21,6 +21,8 @@ from .._dataplane.model import Reference
 
 DEPLOY, REMOVE, RESTART_TASK, ROLLBACK_TASK = "deploy", "remove", "restart", "rollback"
 REQUESTS = (RESTART_TASK, ROLLBACK_TASK)
+#: Which annotation asks for a task, and which says that it was dealt with.
+ASKED_BY = ((RESTART_TASK, RESTART, RESTARTED), (ROLLBACK_TASK, ROLLBACK, ROLLED_BACK_BY))
 #: Annotations that say what was dealt with.
 DEALT = (RESTARTED, ROLLED_BACK_BY, ROLLED_BACK)
 PLAYBOOKS = {task: f"edpm.services.{task}" for task in (DEPLOY, REMOVE, RESTART_TASK, ROLLBACK_TASK)}
@@ -127,19 +129,20 @@ def batches(found: Iterable[Need]) -> list[Batch]:
 
 
 def _deployments(world: World, services: Services, gone: Collection[Reference], chosen: Chosen) -> Iterator[Need]:
-    differing: defaultdict[tuple[str, str], list[tuple[Standing, Service]]] = defaultdict(list)
+    """What differs from what is live, and all of an object whose last run failed: that is not known to work."""
+    differing: defaultdict[tuple[str, str], list[tuple[Standing, list[Service], list[Service]]]] = defaultdict(list)
     for one in world.service_objects():
         if one.ref in gone or one.deleting or not chosen.has(one.node, _names(world, one)):
             continue
-        live = one.status.get("deployedDigests") or {}
-        for service in services.get(one.ref, ()):
-            if _deployable(service) and live.get(service.name) != service.digest:
-                differing[one.ref.namespace, one.node].append((one, service))
-    for (namespace, node), found in differing.items():
-        names = tuple(sorted(service.name for _one, service in found))
-        key = digest(sorted((service.name, service.digest) for _one, service in found))
-        objects = tuple({one.ref: one for one, _service in found}.values())
-        yield Need(DEPLOY, namespace, node, names, key, objects)
+        live, failed = one.status.get("deployedDigests") or {}, has_failed(one)
+        able = [service for service in services.get(one.ref, ()) if _deployable(service)]
+        if found := [service for service in able if failed or live.get(service.name) != service.digest]:
+            differing[one.ref.namespace, one.node].append((one, able, found))
+    for (namespace, node), ones in differing.items():
+        names = tuple(sorted(service.name for _one, _able, found in ones for service in found))
+        # All that is wanted of the objects: what a run that failed half-way has done makes no new wish of the rest.
+        key = digest(sorted((service.name, service.digest) for _one, able, _found in ones for service in able))
+        yield Need(DEPLOY, namespace, node, names, key, tuple(one for one, _able, _found in ones))
 
 
 def _deployable(service: Service) -> bool:
@@ -168,12 +171,26 @@ def _removals(going: Iterable[Going], chosen: Chosen) -> Iterator[Need]:
 def _requests(one: Standing, services: Iterable[Service]) -> Iterator[Need]:
     """What a person asks for by an annotation whose value is another than the one that was dealt with."""
     found = list(services)
-    for task, asked, dealt in ((RESTART_TASK, RESTART, RESTARTED), (ROLLBACK_TASK, ROLLBACK, ROLLED_BACK_BY)):
+    for task, asked, dealt in ASKED_BY:
         value = one.annotations.get(asked)
         if value and value != one.annotations.get(dealt):
             names = tuple(sorted(service.name for service in found))
-            key = digest([one.uid, value])
-            yield Need(task, one.ref.namespace, one.node, names, key, (one,), value=value)
+            yield Need(task, one.ref.namespace, one.node, names, _request(one, value), (one,), value=value)
+
+
+def _request(one: Standing, value: str) -> str:
+    return digest([one.uid, value])
+
+
+def asker(world: World, task: str, namespace: str, key: str) -> Standing | None:
+    """The service object on whose request a run with that key was started."""
+    for one in world.service_objects():
+        for kind, *names in ASKED_BY:
+            values = [one.annotations[name] for name in names if name in one.annotations]
+            keys = [digest([(one.node, _request(one, value))]) for value in values]
+            if (kind, one.ref.namespace) == (task, namespace) and key in keys:
+                return one
+    return None
 
 
 def dealt_with(need: Need, services: Services) -> Mapping[str, str]:

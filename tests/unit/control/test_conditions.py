@@ -121,6 +121,16 @@ def test_a_failure_is_forgotten_once_the_object_is_another() -> None:
     assert conditions(after(service(OLD), {}, failed, generation=2))["DeploymentReady"] == ("False", "Outdated")
 
 
+def test_what_is_live_and_failed_stays_failed_until_a_run_succeeds() -> None:
+    failed = after(service(), told(failed=True, msg="it runs and has no connection"), DEPLOYED)
+    assert failed["deployedDigests"] == {"nova_compute": NEW}
+    assert status_of(stands(failed), [service()], {}, NOW) is None
+    assert status_of(stands(failed), [service(hold="It was rolled back.")], {}, NOW) is None
+    again = after(service(), told(), failed)
+    assert conditions(again) == READY
+    assert again["lastRun"]["result"] == "Succeeded"
+
+
 def test_a_digest_is_short_for_people_and_whole_for_programs() -> None:
     assert (DEPLOYED["deployedDigest"], DEPLOYED["deployedDigests"]) == (NEW[:7], {"nova_compute": NEW})
 

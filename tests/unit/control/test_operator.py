@@ -76,6 +76,31 @@ def test_a_node_whose_digest_is_missing_or_differs_is_deployed_and_no_other() ->
     assert edited.key != new.key
 
 
+class TestAnObjectWhoseLastRunFailed:
+    def status(self, generation: int = 1, **more: Any) -> Body:
+        failed = {"type": "DeploymentReady", "status": "False", "reason": "Failed", "observedGeneration": generation}
+        return {**deployed(plain(compute())), "conditions": [failed], **more}
+
+    def test_it_is_deployed_again_though_its_digests_are_live(self) -> None:
+        [need] = decided(plain(compute(status=self.status())))
+        assert (need.task, need.services) == ("deploy", WHOLE)
+
+    def test_it_is_the_same_wish_as_before(self) -> None:
+        [first] = decided(plain(compute()))
+        half = {"libvirt": deployed(plain(compute()))["deployedDigests"]["libvirt"]}
+        [second] = decided(plain(compute(status=self.status(deployedDigests=half))))
+        [third] = decided(plain(compute(status=self.status())))
+        assert first.key == second.key == third.key, "else it would be tried again without a pause"
+
+    def test_what_was_rolled_back_and_failed_waits_for_a_person(self) -> None:
+        wanted = key_of(next(iter(services_in(plain(compute())).values())))
+        said = {ROLLBACK: "1", ROLLED_BACK_BY: "1", ROLLED_BACK: wanted}
+        assert decided(plain(compute(status=self.status(), annotations=said))) == []
+
+    def test_a_failure_of_another_generation_is_none(self) -> None:
+        assert decided(plain(compute(status=self.status(generation=7)))) == []
+
+
 @pytest.mark.parametrize("spec", [{"deploy": False}])
 def test_what_is_held_is_not_deployed(spec: Body) -> None:
     assert decided(plain(compute(**spec))) == []
