@@ -30,6 +30,7 @@ from .._kube.client import Resource
 from .._kube.connection import Connection, Settings
 from .._kube.errors import KubernetesError, NotAllowedError, UnreachableError
 from .deciding import DEPLOY, REMOVE, REQUESTS, Batch, Need, batches, dealt_with, managed, needs, paused
+from .failing import Failures
 from .metrics import Metrics
 from .runs import Going, OperatorRuns, busy
 from .settings import OperatorSettings
@@ -66,6 +67,7 @@ class Passes:
     def __init__(self, settings: OperatorSettings, metrics: Metrics, *, clock: Callable[[], float] = time.time) -> None:
         self._settings, self._metrics, self._clock = settings, metrics, clock
         self._attempts = Attempts(settings.first_pause, settings.longest_pause)
+        self._failures = Failures()
         self._told: set[str] = set()
 
     def once(self, connection: Connection | None = None) -> Done:
@@ -94,6 +96,7 @@ class Passes:
             chosen=chosen,
             services=services,
         )
+        self._failures.tell(client, world, runs.failed)
         wanted = list(needs(world, services, done.going, chosen))
         due = self._start(_Hands(client, runs, world, services), wanted, going)
         self._count(world, going)

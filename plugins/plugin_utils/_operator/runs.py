@@ -45,6 +45,18 @@ class Going:
     hopeless: str = ""
 
 
+@dataclass(frozen=True)
+class Failed:
+    """A run that a person asked for and that has failed: it is not started again by itself."""
+
+    name: str
+    namespace: str
+    uid: str
+    task: str
+    key: str
+    why: str
+
+
 class OperatorRuns:
     """Finds and starts runs with one client."""
 
@@ -52,6 +64,8 @@ class OperatorRuns:
         self._client, self._settings = client, settings
         self._nodes: dict[str, tuple[str, ...]] = {}
         self._ended: Counter[str] = Counter()
+        #: Of those that `going` has seen.
+        self.failed: tuple[Failed, ...] = ()
 
     def going(self) -> list[Going]:
         """All that are not over, whoever started them. What can get nowhere is removed, and told once."""
@@ -59,6 +73,7 @@ class OperatorRuns:
         live = [job for name in self._settings.namespaces for job in self._client.get_all(JOBS, name, chosen)]
         found = [job for job in live if not _is_over(job)]
         self._ended = Counter((job["metadata"].get("labels") or {}).get(KEY_LABEL, "") for job in live if _is_over(job))
+        self.failed = tuple(ended for job in live if (ended := _failed_request(job)) is not None)
         names = {str(one["metadata"]["uid"]) for one in found}
         self._nodes = {uid: nodes for uid, nodes in self._nodes.items() if uid in names}
         return [one for job in found if (one := self._looked_at(job)) is not None]
@@ -145,6 +160,16 @@ class OperatorRuns:
 
 def _is_over(job: Object) -> bool:
     return of_job(job).finished or bool(job["metadata"].get("deletionTimestamp"))
+
+
+def _failed_request(job: Object) -> Failed | None:
+    meta, stands = job["metadata"], of_job(job)
+    labels: Mapping[str, str] = meta.get("labels") or {}
+    task = labels.get(TASK_LABEL, DEPLOY)
+    if task not in REQUESTS or not stands.finished or len(stands.done) == stands.total:
+        return None
+    why = stands.message or f"{stands.total - len(stands.done)} of {stands.total} shards failed"
+    return Failed(meta["name"], meta["namespace"], str(meta["uid"]), task, labels.get(KEY_LABEL, ""), why)
 
 
 def _no_pattern(pattern: str) -> tuple[str, ...]:

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a person asked for and what then failed, as an Event of the service object that asked: once for each run.
+
+The name of the Event follows from the run's, so that an operator that comes later does not tell it again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from datetime import UTC, datetime
+
+from .._control.events import EVENTS, Event
+from .._control.look import World
+from .._control.standing import Standing
+from .._kube.client import Client
+from .._kube.errors import ConflictError, KubernetesError
+from .deciding import ASKED_BY, asker
+from .runs import Failed
+
+LOG = logging.getLogger("edpm.operator")
+_ASKED = {task: asked for task, asked, _dealt in ASKED_BY}
+
+
+class Failures:
+    """Tells them; those that it has told of are known as long as their Jobs are there."""
+
+    def __init__(self) -> None:
+        self._known: frozenset[str] = frozenset()
+
+    def tell(self, client: Client, world: World, failed: Collection[Failed]) -> None:
+        """Tell what is new of these, which are all that are there."""
+        for run in failed:
+            one = asker(world, run.task, run.namespace, run.key) if run.uid not in self._known else None
+            if one is not None:
+                _tell(client, one, run)
+        self._known = frozenset(run.uid for run in failed)
+
+
+def _tell(client: Client, one: Standing, run: Failed) -> None:
+    said = (
+        f"Job {run.namespace}/{run.name} was to {run.task} it and failed ({run.why}); "
+        f"look at the log of its pods, then give {_ASKED[run.task]} a new value."
+    )
+    event = Event(one, "Warning", f"{run.task.capitalize()}Failed", said)
+    body = event.body(datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    body["metadata"]["name"] = f"{one.ref.name[:200]}.{run.uid}"
+    try:
+        client.create(EVENTS, body)
+    except ConflictError:
+        return
+    except KubernetesError as error:
+        LOG.debug("%s", error)
+    LOG.warning("%s: %s", one.ref, said)
