@@ -22,6 +22,7 @@ from .._watch.watch import JOBS, KINDS, quiet, served, watch
 from .lease import Lease
 from .metrics import Metrics
 from .passes import LOG, Done, Passes
+from .rights import watchable
 from .runs import OPERATOR_LABEL
 from .serving import serve
 from .settings import BadSettingsFileError, OperatorSettings
@@ -47,6 +48,7 @@ class Operator:
         self._done = Done(None, frozenset(), frozenset())
         self._sign = self._renewed = time.monotonic()
         self._passing = False
+        self._forbidden: frozenset[str] = frozenset()
 
     async def run(self) -> int:
         """Until somebody ends it; the process ends with 1 where the lease was lost or a part of the work broke."""
@@ -181,8 +183,11 @@ class Operator:
             await self._pause(min(AGAIN * 2 ** min(failures, 8), LONGEST))
 
     async def _watch(self) -> None:
-        """Until it fails, or until the cluster serves other kinds, of a partner for example."""
+        """Until it fails, or until other kinds can be watched: the cluster serves a partner's, or a right was given."""
         kinds = await asyncio.to_thread(self._kinds)
+        if not kinds:
+            await self._pause(self._settings.resync)
+            return
         watching = asyncio.ensure_future(
             watch(kinds, self._settings.namespaces, self._heard, counts=self._counts),
         )
@@ -197,7 +202,14 @@ class Operator:
 
     def _kinds(self) -> list[tuple[str, str]]:
         with Connection(Settings()) as connection:
-            return served(Client(connection), [*KINDS, *sorted(self._done.kinds), JOBS])
+            client = Client(connection)
+            known = served(client, [*KINDS, *sorted(self._done.kinds), JOBS])
+            kinds, forbidden = watchable(client, known, self._settings.namespaces)
+        for sentence in forbidden:
+            if sentence not in self._forbidden:
+                LOG.warning("%s", sentence)
+        self._forbidden = frozenset(forbidden)
+        return kinds
 
     def _counts(self, kind: str, namespace: str, name: str, labels: object) -> bool:
         if kind == "Job":

@@ -282,6 +282,23 @@ class TestTroubles:
         assert "jobs" in text
         assert "Traceback" not in text
 
+    def test_a_kind_that_may_not_be_watched_is_told_and_the_others_are_watched(
+        self, operated: Site, tmp_path: Path
+    ) -> None:
+        role = operated.get("role", "edpm-services-operator")
+        rules = [{**one, "verbs": ["list"]} if "secrets" in one["resources"] else one for one in role["rules"]]
+        operated.patch("role", "edpm-services-operator", {"rules": rules})
+        operated.create(*data_plane(0))
+        with Operator(operated, tmp_path) as operator:
+            until(
+                lambda: operator.log.exists() and operator.said("may not watch configmaps"), "it says what is missing"
+            )
+            assert operator.said(f"may not watch secrets in namespace {operated.namespace}; changes of Secret are seen")
+            operated.create(node(0))
+            heard = 'edpm_operator_changes_total{kind="OpenStackDataPlaneNode"}'
+            until(lambda: operator.figure(heard) >= 1, "it hears of the others")
+            assert not operator.said("The watch has ended")
+
     def test_a_kind_that_is_not_managed_is_not_touched(self, operated: Site, tmp_path: Path) -> None:
         operated.create(*data_plane(1))
         operated.annotate("osdpnode", "node-0", "neutron.openstack.org/sriov-agent=true")
