@@ -68,7 +68,8 @@ class Passes:
         self._settings, self._metrics, self._clock = settings, metrics, clock
         self._attempts = Attempts(settings.first_pause, settings.longest_pause)
         self._failures = Failures()
-        self._told: set[str] = set()
+        self._told: frozenset[str] = frozenset()
+        self._telling: set[str] = set()
 
     def once(self, connection: Connection | None = None) -> Done:
         """One pass; with a connection of one's own, or one that is opened for it."""
@@ -78,6 +79,12 @@ class Passes:
             return self._once(WatchfulClient(opened))
 
     def _once(self, client: WatchfulClient) -> Done:
+        self._telling = set()
+        done = self._all_of_it(client)
+        self._told = frozenset(self._telling)
+        return done
+
+    def _all_of_it(self, client: WatchfulClient) -> Done:
         world = look(client, self._settings.namespaces)
         chosen = self._chosen(client, world)
         done = pass_over(client, world, chosen)
@@ -202,10 +209,10 @@ class Passes:
             self._once_only(warning)
 
     def _once_only(self, sentence: str) -> None:
-        """What stays wrong is told once."""
-        if sentence not in self._told:
-            self._told.add(sentence)
+        """What stays wrong is told once, and again where it comes back."""
+        if sentence not in self._told and sentence not in self._telling:
             LOG.warning("%s", sentence)
+        self._telling.add(sentence)
 
 
 def _one_each(found: Iterable[Need]) -> list[Need]:

@@ -16,7 +16,7 @@ from ansible_collections.edpm.services.plugins.plugin_utils._jobs.running import
 from ansible_collections.edpm.services.plugins.plugin_utils._jobs.standing import Standing as JobStanding
 from ansible_collections.edpm.services.plugins.plugin_utils._operator.deciding import Batch, Need
 from ansible_collections.edpm.services.plugins.plugin_utils._operator.metrics import Metrics
-from ansible_collections.edpm.services.plugins.plugin_utils._operator.passes import Passes, _Hands
+from ansible_collections.edpm.services.plugins.plugin_utils._operator.passes import Done, Passes, _Hands
 from ansible_collections.edpm.services.plugins.plugin_utils._operator.settings import OperatorSettings
 
 from tests.unit.control.worlds import compute, node, role, world
@@ -81,6 +81,24 @@ def test_only_what_was_started_is_told_and_counted(fresh: bool) -> None:
     assert ('edpm_operator_runs_total{task="restart"} 1' in bench.metrics.text()) is fresh
     [marked] = bench.cluster.all("NovaExternalCompute")
     assert marked["metadata"]["annotations"] == {"edpm.openstack.org/restarted": "monday"}, "it is dealt with"
+
+
+def test_what_stays_wrong_is_told_once_and_what_comes_back_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    passes = Passes(SETTINGS, Metrics())
+    wrong: list[str] = []
+
+    def one_pass(_client: object) -> Done:
+        for sentence in wrong:
+            passes._once_only(sentence)
+        return Done(None, frozenset(), frozenset())
+
+    monkeypatch.setattr(passes, "_all_of_it", one_pass)
+    for sentences, times in ((["x", "x"], 1), (["x"], 1), ([], 1), (["x"], 2)):
+        wrong[:] = sentences
+        passes._once(None)  # type: ignore[arg-type]  # nothing is asked of it
+        assert caplog.messages.count("x") == times
 
 
 @pytest.fixture(autouse=True)
