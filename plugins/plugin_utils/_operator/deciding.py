@@ -78,16 +78,22 @@ def digest(said: Any) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def paused(world: World, namespaces: Collection[str] = ()) -> frozenset[str]:
-    """Nodes that a person works on: Node, Role, NodeSet, DataPlane or a service object says so, or the namespace."""
+def paused(world: World, namespaces: Collection[str] = ()) -> frozenset[tuple[str, str]]:
+    """Namespace and name of nodes that a person works on.
+
+    Node, Role, NodeSet, DataPlane or a service object says so, or the namespace.
+    """
     asleep = {ref for ref, one in world.standings.items() if one.annotations.get(PAUSED) == "true"}
-    found = {one.node for one in world.service_objects() if one.ref in asleep or one.ref.namespace in namespaces}
+    objects = (one for one in world.service_objects() if one.ref in asleep or one.ref.namespace in namespaces)
+    found = {(one.ref.namespace, one.node) for one in objects}
     for node in world.snapshot.resources.nodes:
         theirs = {node.meta.ref, node.role_ref or Reference("OpenStackDataPlaneRole", node.namespace, node.role)}
         if not theirs.isdisjoint(asleep) or node.namespace in namespaces:
-            found.add(node.name)
+            found.add((node.namespace, node.name))
     planes = {(ref.namespace, ref.name) for ref in asleep if ref.kind == "OpenStackDataPlane"}
-    found |= {node.name for node in world.plan.nodes if (node.namespace, node.dataplane or "") in planes}
+    found |= {
+        (node.namespace, node.name) for node in world.plan.nodes if (node.namespace, node.dataplane or "") in planes
+    }
     return frozenset(found)
 
 
@@ -108,7 +114,7 @@ def needs(world: World, services: Services, going: Iterable[Going], chosen: Chos
     gone = {one.stands.ref for one in leaving}
     asked: set[tuple[str, str]] = set()
     for one in world.service_objects():
-        if one.ref in gone or one.deleting or not chosen.has(one.node, _names(world, one)):
+        if one.ref in gone or one.deleting or not chosen.has(one.node, _names(world, one), one.ref.namespace):
             continue
         for need in _requests(one, services.get(one.ref, ())):
             asked.add((need.namespace, need.node))
@@ -132,7 +138,7 @@ def _deployments(world: World, services: Services, gone: Collection[Reference], 
     """What differs from what is live, and all of an object whose last run failed: that is not known to work."""
     differing: defaultdict[tuple[str, str], list[tuple[Standing, list[Service], list[Service]]]] = defaultdict(list)
     for one in world.service_objects():
-        if one.ref in gone or one.deleting or not chosen.has(one.node, _names(world, one)):
+        if one.ref in gone or one.deleting or not chosen.has(one.node, _names(world, one), one.ref.namespace):
             continue
         live, failed = one.status.get("deployedDigests") or {}, has_failed(one)
         able = [service for service in services.get(one.ref, ()) if _deployable(service)]
@@ -152,7 +158,7 @@ def _deployable(service: Service) -> bool:
 def _removals(going: Iterable[Going], chosen: Chosen) -> Iterator[Need]:
     by_node: defaultdict[tuple[str, str], list[Going]] = defaultdict(list)
     for one in going:
-        if not one.free and chosen.has(one.stands.node, one.services):
+        if not one.free and chosen.has(one.stands.node, one.services, one.stands.ref.namespace):
             by_node[one.stands.ref.namespace, one.stands.node].append(one)
     for (namespace, node), ones in by_node.items():
         first = ones[0].stands

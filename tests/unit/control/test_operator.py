@@ -129,6 +129,11 @@ def test_nodes_that_want_the_same_services_share_a_run() -> None:
     ]
 
 
+def elsewhere(body: Body) -> Body:
+    """The same in another namespace."""
+    return {**body, "metadata": {**body["metadata"], "namespace": "other"}}
+
+
 class TestPaused:
     @pytest.mark.parametrize("which", ["node", "role", "object", "namespace"])
     def test_a_paused_node_is_left_alone_and_the_others_are_not(self, which: str) -> None:
@@ -145,6 +150,19 @@ class TestPaused:
         sleeping = [NAMESPACE] if which == "namespace" else []
         expected = [] if which == "namespace" else ["node-1"]
         assert [need.node for need in decided(cluster, sleeping=sleeping)] == expected
+
+    @pytest.mark.parametrize("which", ["node", "object", "namespace"])
+    def test_a_node_of_that_name_in_another_namespace_is_none_of_it(self, which: str) -> None:
+        def said(name: str) -> dict[str, str]:
+            return {PAUSED: "true"} if name == which else {}
+
+        bodies = [role(), node(), compute(annotations=said("object"))]
+        bodies[1]["metadata"]["annotations"] |= said("node")
+        asking = elsewhere(compute(owned=False, annotations={RESTART: "monday"}))
+        cluster = world(*bodies, asking, images=IMAGES)
+        sleeping = [NAMESPACE] if which == "namespace" else []
+        assert paused(cluster, sleeping) == {(NAMESPACE, "node-0")}
+        assert [(need.task, need.namespace) for need in decided(cluster, sleeping=sleeping)] == [("restart", "other")]
 
     def test_another_word_than_true_pauses_nothing(self) -> None:
         assert decided(plain(compute(annotations={PAUSED: "false"})))
