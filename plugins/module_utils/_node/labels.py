@@ -5,8 +5,9 @@
 """SELinux labels, on nodes that have them; on others nothing is asked and nothing is run.
 
 A file that was written beside its place and renamed has the label of its folder, which is right only by chance, so what
-is put outside the generations gets the label that the node's policy has for its place. The generations themselves are
-left alone: podman labels them for the container that mounts them.
+is put outside the generations gets the label that the node's policy has for its place, except in a folder that podman
+has labelled for containers. The generations themselves are left alone: podman labels them for the container that mounts
+them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from .commands import Run
 from .errors import NodeRefused
 
 _ATTRIBUTE = "security.selinux"
+#: The type of what containers share.
+_SHARED = "container_file_t"
 
 
 class Labels:
@@ -51,14 +54,19 @@ class Labels:
             self._do(["chcon", f"--type={kind}", "--", str(path)], path)
 
     def restore(self, paths: Iterable[Path]) -> None:
-        """Give paths the labels of the node's policy.
+        """Give paths the labels of the node's policy; what lies in a folder that containers share stays theirs.
 
-        Without `-F` restorecon keeps the types that the policy counts as chosen by people. container_file_t is one of
-        them, so a file in a folder that containers share stays readable for them.
+        Only some policies keep restorecon from taking such a file away from them, so it is not asked about these.
         """
-        listed = [str(path) for path in paths]
-        if listed and self.used:
-            self._do(["restorecon", "--", *listed], Path(listed[0]))
+        if not self.used:
+            return
+        listed = list(paths)
+        shared = [path for path in listed if self.kind(path.parent) == _SHARED]
+        for path in shared:
+            self.give(path, _SHARED)
+        others = [str(path) for path in listed if path not in shared]
+        if others:
+            self._do(["restorecon", "--", *others], Path(others[0]))
 
     def _do(self, argv: list[str], path: Path) -> None:
         answer = self._run(argv, {})

@@ -218,5 +218,7 @@ class NodePrograms:
         return Result(0)
 
     def _chcon(self, words: Words, _: Environment) -> Result:
-        self.fabric.labels.append(f"{words[0].partition('=')[2]} {words[-1]}")
+        kind, path = words[0].partition("=")[2], words[-1]
+        self.fabric.labels.append(f"{kind} {path}")
+        self.fabric.kinds[path] = kind
         return Result(0)
