@@ -57,7 +57,7 @@ lint-sanity: setup
 lint-galaxy: setup
 	tests/lint/galaxy
 
-.PHONY: test-unit test-integration test-molecule test-e2e
+.PHONY: test-unit test-integration test-molecule test-e2e test-hosts
 test-unit: setup ## rules without a cluster or a node
 	$(BIN)/pytest tests/unit
 
@@ -69,6 +69,9 @@ test-molecule: setup ## the roles' scenarios
 
 test-e2e: setup ## nodes, service images and a cluster that runs pods
 	$(BIN)/python -m tests.run_pytest tests/e2e
+
+test-hosts: setup ## virtual machines with AppArmor and SELinux, emulated: minutes, and no part of `make test`
+	$(BIN)/pytest --durations=15 tests/hosts
 
 .PHONY: test
 test: setup ## every check (STRICT=1: a check that cannot run here is a failure)

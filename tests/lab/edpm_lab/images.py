@@ -38,6 +38,7 @@ PARENTS = {
     "base": None,
     "node": "base",
     "node-ovn": "node",
+    "machine": "base",
     "kolla": "base",
     "libvirt": "kolla",
     "nova-compute": "libvirt",

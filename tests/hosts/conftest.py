@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One machine at a time: each file of tests has its own, which is gone when the file ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from edpm_lab.labs import Lab
+from edpm_lab.machines import Security, machine
+
+from .site import IMAGE, Site
+
+
+@pytest.fixture(scope="module")
+def site(lab: Lab, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A machine with the security module that the file of tests names."""
+    security: Security = request.module.SECURITY
+    with machine(lab, security, IMAGE) as made:
+        yield Site(made, tmp_path_factory.mktemp(security))
