@@ -162,7 +162,7 @@ def chains(world: World, wanted: Iterable[Wanted], going: Iterable[Going], chose
     found = [
         Chain(*key, tuple(_steps(world, key, coming[key], leaving[key], there.get(key, {}))))
         for key in sorted({*coming, *leaving, *_marked(world)})
-        if chosen.has_node(key[1])
+        if chosen.has_node(*key)
     ]
     return [chain for chain in found if chain.steps]
 

@@ -55,7 +55,7 @@ def leaving_objects(world: World, wanted: Collection[Reference], chosen: Chosen)
             continue
         definitions = world.definitions(one.ref.namespace)
         services = _services(definitions, one, alone=_place(one) not in staying)
-        if not chosen.has(one.node, services):
+        if not chosen.has(one.ref.namespace, one.node, services):
             continue
         errors = faulty.get((one.ref.namespace, one.node))
         if errors and not one.deleting:

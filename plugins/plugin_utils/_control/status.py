@@ -73,7 +73,11 @@ def status_over(
     """The same with a cluster that was read already, and with its services where they are known."""
     by_object, unknown = _assigned(world, results)
     services = services_in(world) if services is None else services
-    meant = [one for one in world.service_objects() if chosen.has(one.node, [s.name for s in services[one.ref]])]
+    meant = [
+        one
+        for one in world.service_objects()
+        if chosen.has(one.ref.namespace, one.node, [service.name for service in services[one.ref]])
+    ]
     news = {one.ref: status_of(one, services[one.ref], by_object.get(one.ref, {}), run) for one in meant}
     writing = _Writing(client)
     written = at_once(writing.status, [(one, status) for one in meant if (status := news[one.ref]) is not None])
@@ -203,7 +207,7 @@ def _summaries(
     for ref, stands in sorted(world.standings.items()):
         if ref.kind not in MARKED_KINDS or ref.kind == ROLE or stands.deleting:
             continue
-        if not any(chosen.has_node(name) for name in {ref.name, *(one.node for one in members[ref])}):
+        if not any(chosen.has_node(ref.namespace, name) for name in {ref.name, *(one.node for one in members[ref])}):
             continue
         said = {
             name: stands.annotations[name] for name in (SERVICES_READY, SERVICES_MESSAGE) if name in stands.annotations

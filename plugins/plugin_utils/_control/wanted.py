@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .._dataplane.cells import choose_cell
@@ -53,27 +53,21 @@ class Untouched:
 class Chosen:
     """Nodes and services that somebody asked for; empty means all. Nodes that are spared are never meant.
 
-    Who is spared is told by namespace and name. Where only a name is asked for, a node of that name that is spared in
-    any namespace is not meant.
+    A node is asked for by its name, in whatever namespace, and spared by its namespace and name.
     """
 
     nodes: frozenset[str] = frozenset()
     services: frozenset[str] = frozenset()
     spared: frozenset[tuple[str, str]] = frozenset()
-    _names: frozenset[str] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_names", frozenset(name for _namespace, name in self.spared))
-
-    def has_node(self, node: str, namespace: str = "") -> bool:
+    def has_node(self, namespace: str, node: str) -> bool:
         """Whether anything of a node is meant."""
-        spared = (namespace, node) in self.spared if namespace else node in self._names
-        return (not self.nodes or node in self.nodes) and not spared
+        return (not self.nodes or node in self.nodes) and (namespace, node) not in self.spared
 
-    def has(self, node: str, services: Sequence[str], namespace: str = "") -> bool:
+    def has(self, namespace: str, node: str, services: Sequence[str]) -> bool:
         """Whether a service object that stands for these services is meant."""
         names = {service.partition("@")[0] for service in services} | set(services)
-        return self.has_node(node, namespace) and (not self.services or not self.services.isdisjoint(names))
+        return self.has_node(namespace, node) and (not self.services or not self.services.isdisjoint(names))
 
 
 def wanted_objects(world: World, chosen: Chosen) -> tuple[list[Wanted], list[Untouched]]:
@@ -85,7 +79,7 @@ def wanted_objects(world: World, chosen: Chosen) -> tuple[list[Wanted], list[Unt
         if not node.origin.kind.startswith(OWNING_PREFIX):
             continue  # only service objects know it
         for ref, services in _objects(node).items():
-            if not chosen.has(node.name, [service.name for service in services], node.namespace):
+            if not chosen.has(node.namespace, node.name, [service.name for service in services]):
                 continue
             found = making.of(node, ref, services)
             if isinstance(found, Wanted):

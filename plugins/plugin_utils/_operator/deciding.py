@@ -114,7 +114,7 @@ def needs(world: World, services: Services, going: Iterable[Going], chosen: Chos
     gone = {one.stands.ref for one in leaving}
     asked: set[tuple[str, str]] = set()
     for one in world.service_objects():
-        if one.ref in gone or one.deleting or not chosen.has(one.node, _names(world, one), one.ref.namespace):
+        if one.ref in gone or one.deleting or not chosen.has(one.ref.namespace, one.node, _names(world, one)):
             continue
         for need in _requests(one, services.get(one.ref, ())):
             asked.add((need.namespace, need.node))
@@ -138,7 +138,7 @@ def _deployments(world: World, services: Services, gone: Collection[Reference], 
     """What differs from what is live, and all of an object whose last run failed: that is not known to work."""
     differing: defaultdict[tuple[str, str], list[tuple[Standing, list[Service], list[Service]]]] = defaultdict(list)
     for one in world.service_objects():
-        if one.ref in gone or one.deleting or not chosen.has(one.node, _names(world, one), one.ref.namespace):
+        if one.ref in gone or one.deleting or not chosen.has(one.ref.namespace, one.node, _names(world, one)):
             continue
         live, failed = one.status.get("deployedDigests") or {}, has_failed(one)
         able = [service for service in services.get(one.ref, ()) if _deployable(service)]
@@ -158,7 +158,7 @@ def _deployable(service: Service) -> bool:
 def _removals(going: Iterable[Going], chosen: Chosen) -> Iterator[Need]:
     by_node: defaultdict[tuple[str, str], list[Going]] = defaultdict(list)
     for one in going:
-        if not one.free and chosen.has(one.stands.node, one.services, one.stands.ref.namespace):
+        if not one.free and chosen.has(one.stands.ref.namespace, one.stands.node, one.services):
             by_node[one.stands.ref.namespace, one.stands.node].append(one)
     for (namespace, node), ones in by_node.items():
         first = ones[0].stands
