@@ -155,13 +155,19 @@ class Pods:
             write_status(WatchfulClient(connection), [self.site.namespace], list(told), Run("run", NOW, NOW), Chosen())
 
     def finish(self, job: str) -> None:
-        times = {"lastProbeTime": NOW, "lastTransitionTime": NOW, "status": "True", "message": "as the test says"}
         count = self.site.get("job", job)["spec"]["completions"]
-        status = {
-            "startTime": NOW,
+        done = {
             "completionTime": NOW,
             "succeeded": count,
             "completedIndexes": f"0-{count - 1}" if count > 1 else "0",
-            "conditions": [{"type": kind, **times} for kind in ("SuccessCriteriaMet", "Complete")],
         }
-        self.site.patch("job", job, {"status": status}, "--subresource=status")
+        self._end(job, done, "SuccessCriteriaMet", "Complete")
+
+    def fail(self, job: str) -> None:
+        """Let the first shard of a Job fail, and with it the Job."""
+        self._end(job, {"failed": 1, "failedIndexes": "0"}, "FailureTarget", "Failed")
+
+    def _end(self, job: str, status: Body, *conditions: str) -> None:
+        times = {"lastProbeTime": NOW, "lastTransitionTime": NOW, "status": "True", "message": "as the test says"}
+        ended = {"startTime": NOW, **status, "conditions": [{"type": kind, **times} for kind in conditions]}
+        self.site.patch("job", job, {"status": ended}, "--subresource=status")

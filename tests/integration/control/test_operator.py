@@ -50,6 +50,11 @@ def ready(site: Site) -> dict[str, str]:
     return found
 
 
+def told_on(site: Site, name: str) -> list[str]:
+    """The reasons of all Events of a service object."""
+    return [one["reason"] for one in site.all("events").values() if one["involvedObject"]["name"] == name]
+
+
 def one_job(pods: Pods) -> str:
     until(lambda: len(pods.unfinished()) == 1, "one Job runs")
     return pods.unfinished()[0]
@@ -199,7 +204,8 @@ class TestRequests:
         job = one_job(pods)
         told = pods.told(job)
         assert (told["playbook"], told["extra_vars"]["node"]) == ("edpm.services.restart", "node-0")
-        pods.finish(job)
+        pods.fail(job)
+        until(lambda: "RestartFailed" in told_on(operated, "node-0"), "who asked for it hears that it failed")
         operated.patch("nec", "node-0", SNIPPET)
         pods.deploy(one_job(pods))
 
@@ -213,6 +219,7 @@ class TestRequests:
         assert pods.unfinished() == []
         assert operator.figure('edpm_operator_runs_total{task="restart"}') == 1
         assert operator.figure('edpm_operator_runs_total{task="rollback"}') == 1
+        assert told_on(operated, "node-0").count("RestartFailed") == 1
         operated.annotate("nec", "node-0", "edpm.openstack.org/rollback-")
         assert pods.told(one_job(pods))["playbook"] == "edpm.services.deploy"
 
