@@ -78,7 +78,7 @@ def test_ansible_rulebook_runs_the_example(site: Site, tmp_path: Path) -> None:
     """A Node that comes to belong to a cell gets its service object, and nobody calls a playbook."""
     require("ansible-rulebook", Tool("java", "default-jre-headless"))
     prepare(site)
-    site.create(*data_plane(0))
+    site.create(*data_plane(1))
     log = tmp_path / "log"
     with (
         log.open("w") as out,
@@ -87,18 +87,23 @@ def test_ansible_rulebook_runs_the_example(site: Site, tmp_path: Path) -> None:
         ) as program,
     ):
         try:
-            until(lambda: "Waiting for events" in log.read_text(), log)
-            site.create(node(0))
-            until(lambda: site.there("nec") == ["node-0"], log)
+            until(lambda: "Handler 'OpenStackDataPlaneNode" in log.read_text(), log)  # it has heard of the first one
+            site.create(node(1))
+            # It has run the playbook once, to its end.
+            until(lambda: program.poll() is not None, log)
         finally:
             program.terminate()
+    assert site.there("nec") == ["node-0", "node-1"], log.read_text()
+    assert program.returncode == 0, log.read_text()
 
 
 def rulebook(site: Site, folder: Path) -> list[str | Path]:
-    """The command of ansible-rulebook over the example, which waits for less here, and for one namespace."""
+    """The command of ansible-rulebook over the example: here for one namespace, with less patience, and once."""
     [example] = yaml.safe_load((EXTENSION / "rulebooks/reconcile.yml").read_text())
     example["sources"][0]["edpm.services.dataplane"]["namespaces"] = [site.namespace]
-    example["rules"][0]["throttle"]["once_after"] = "1 seconds"
+    [rule] = example["rules"]
+    rule["throttle"]["once_after"] = "1 seconds"
+    rule["actions"] = [rule.pop("action"), {"shutdown": {"delay": 0.5}}]
     (folder / "rulebook.yml").write_text(yaml.safe_dump([example]))
     (folder / "inventory.yml").write_text("all: {hosts: {localhost: {ansible_connection: local}}}\n")
     program = Path(sys.executable).parent / "ansible-rulebook"
