@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 from collections.abc import Mapping
@@ -67,9 +68,10 @@ class OperatorSettings:
             )
         object.__setattr__(self, "run", _options(self.run))
         for name in _POSITIVE:
-            if not getattr(self, name) > 0:
-                raise BadSettingsFileError(f"{name} is {getattr(self, name)}; choose more than 0.")
-        if not self.settle >= 0:
+            value = getattr(self, name)
+            if value <= 0 or math.isnan(value):
+                raise BadSettingsFileError(f"{name} is {value}; choose more than 0.")
+        if self.settle < 0 or math.isnan(self.settle):
             raise BadSettingsFileError(f"settle is {self.settle}; choose 0 or more.")
         if self.port > LAST_PORT:
             raise BadSettingsFileError(f"port is {self.port}; choose 1 to {LAST_PORT}.")

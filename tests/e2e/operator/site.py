@@ -175,7 +175,7 @@ def overlay(folder: Path) -> Path:
         "namespaces": [NAMESPACE],
         "settle": 1,
         "first_pause": 5,
-        "lease_duration": 6,
+        "lease_duration": 10,
         "run": {"image": images.image("ee"), "image_pull_policy": "Never", "known_hosts": "known-hosts", "ttl": 3600},
     }
     (folder / "settings.yaml").write_text(yaml.safe_dump(settings))

@@ -31,7 +31,7 @@ DEPLOY = Path(__file__).resolve().parents[3] / "extensions/operator/deploy"
 PROGRAM = "ansible_collections.edpm.services.plugins.plugin_utils._operator.main"
 IMAGES = {f"RELATED_IMAGE_NOVA_{name}_IMAGE_URL_DEFAULT": f"{name.lower()}:1" for name in ("COMPUTE", "LIBVIRT")}
 NOW = "2026-01-01T00:00:00Z"
-QUICK = {"settle": 1, "resync": 60, "first_pause": 2, "lease_duration": 5}
+QUICK = {"settle": 1, "resync": 60, "first_pause": 2, "lease_duration": 8}
 
 
 def prepare(site: Site) -> None:

@@ -108,7 +108,7 @@ def test_five_thousand_nodes_in_one_go(site: Site, monkeypatch: pytest.MonkeyPat
     assert asked["GET"] <= 2 * (MANY // PAGE) + 40, "pages, kinds and the Secrets that all share"
 
     prepare(site)
-    with Operator(site, tmp_path) as operator:
+    with Operator(site, tmp_path, {"lease_duration": 30}) as operator:
         patiently(lambda: operator.passes() >= 1)
         [job] = Pods(site).jobs().values()
         assert job["spec"]["completions"] == MANY // 50, "all of them in the shards of one Job"
