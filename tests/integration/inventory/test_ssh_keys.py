@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import signal
 import subprocess
 import time
@@ -199,7 +200,8 @@ def test_a_run_that_is_killed_leaves_no_agent_and_no_folder(
 ) -> None:
     sshd.admit(keys["ed25519"].public)
     controller.write(data_plane(sshd, {"a": keys["ed25519"]}))
-    command = controller.command("ansible", "all", "-m", "ansible.builtin.raw", "-a", "echo begun; sleep 3")
+    on_the_node = f"sleep 3.{secrets.randbelow(10**9)}"
+    command = controller.command("ansible", "all", "-m", "ansible.builtin.raw", "-a", f"echo begun; {on_the_node}")
     with subprocess.Popen(
         command,
         cwd=controller.folder,
@@ -208,7 +210,8 @@ def test_a_run_that_is_killed_leaves_no_agent_and_no_folder(
         stderr=subprocess.DEVNULL,
     ) as run:
         deadline = time.monotonic() + 60
-        while not any("sleep 3" in line for line in controller_processes()) and time.monotonic() < deadline:
+        while on_the_node not in processes():
+            assert time.monotonic() < deadline, "the command has not come to the node"
             time.sleep(0.1)
         assert any(place.startswith(str(controller.temporary)) for place in controller.leftovers())
         run.send_signal(how)
@@ -216,9 +219,9 @@ def test_a_run_that_is_killed_leaves_no_agent_and_no_folder(
     assert controller.wait_until_nothing_is_left() == []
 
 
-def controller_processes() -> list[str]:
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
-    return [line for line in listed.stdout.splitlines() if "ps -eo" not in line]
+def processes() -> list[str]:
+    """All of this host, with their arguments."""
+    return subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 def test_a_folder_whose_agent_was_killed_with_its_watch_is_removed_by_the_next_run(
