@@ -131,6 +131,15 @@ class Site:
         print(f"allocation ratios: {said}")
         return said
 
+    def same_ratio(self, node: str, other: str, limit: float = 120) -> bool:
+        """Whether Placement has one ratio for both, or has in a moment: a compute reports itself as it starts."""
+        end = time.monotonic() + limit
+        while (said := self.ratios())[node] != said[other]:
+            if time.monotonic() > end:
+                return False
+            time.sleep(1)
+        return True
+
     def agents(self, node: str) -> dict[str, bool]:
         """The agents of a node in Neutron's list, and whether they are alive."""
         said = {one["binary"]: one["is_alive"] for one in self.cloud.openstack("network.agents") if one["host"] == node}

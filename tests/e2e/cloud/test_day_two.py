@@ -115,8 +115,7 @@ def test_a_node_that_is_killed_during_a_deployment_is_finished_by_the_next(site:
     site.play("deploy", "-e", f"node={SECOND}")
 
     assert site.all_up()
-    ratios = site.ratios()
-    assert ratios[SECOND] == ratios[FIRST]
+    assert site.same_ratio(SECOND, FIRST)
 
 
 def test_a_compute_with_a_server_is_not_removed(site: Site) -> None:
