@@ -30,7 +30,13 @@ BOOT = """
 flavor = cloud.compute.find_flavor("nano") or cloud.compute.create_flavor(name="nano", ram=64, vcpus=1, disk=1)
 image = cloud.image.find_image("nothing") or cloud.image.create_image(
     name="nothing", disk_format="raw", container_format="bare", data=bytes(1 << 20), validate_checksum=False)
-server = cloud.compute.create_server(name=given, flavor_id=flavor.id, image_id=image.id, networks="none")
+server = cloud.compute.create_server(
+    name=given["name"],
+    flavor_id=flavor.id,
+    image_id=image.id,
+    networks="none",
+    availability_zone="nova:" + given["host"],
+)
 end = time.monotonic() + 200
 while server.status not in ("ACTIVE", "ERROR") and time.monotonic() < end:
     time.sleep(1)
@@ -127,7 +133,7 @@ def test_the_data_planes_own_credentials_disable_it_and_a_second_time_nothing_ha
 
 
 def test_a_compute_with_a_server_is_neither_drained_nor_removed(site: Site) -> None:
-    server, status, host = site.cloud.python(BOOT, "guest", timeout=260)
+    server, status, host = site.cloud.python(BOOT, {"name": "guest", "host": HOST}, timeout=260)
     assert (status, host) == ("ACTIVE", HOST)
     try:
         for state in ("drained", "absent"):

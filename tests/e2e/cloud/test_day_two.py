@@ -109,7 +109,8 @@ def test_a_node_that_is_killed_during_a_deployment_is_finished_by_the_next(site:
     site.sh(SECOND, f"while [ \"$({generations})\" = '{known}' ]; do sleep 0.05; done")
     site.nodes.kill(SECOND)
     site.nodes.start(SECOND)
-    shown = ended(4)
+    # Out of reach; or its systemd went a moment before the rest of it, and what still ran there said so.
+    shown = ended(4, 2)
     print(shown[shown.rindex("NODE ") : shown.rindex("PLAY [Tell")])
 
     site.play("deploy", "-e", f"node={SECOND}")
