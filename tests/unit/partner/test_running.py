@@ -42,7 +42,6 @@ def test_the_pages_example_runs_as_it_says() -> None:
         user="probe",
         mounts=(Mount("/var/lib/probe{suffix}", "/var/lib/probe", own=True), Mount("/run/openvswitch")),
         log_folder="/var/log/kolla/probe",
-        confined=True,
         capabilities=("NET_ADMIN",),
         podman_options=("--device=/dev/net/tun",),
         environment=(("PROBE_COLOUR", "no"),),
@@ -88,6 +87,11 @@ def test_commands_privileges_and_modes_are_taken_as_they_are_said() -> None:
     assert found.files == (OwnFile("/etc/b", "run", "#!/bin/sh\n", mode=0o700),)
     assert found.accounts == (Account("b", 7, "/var/lib/b"),)
     assert found.wants == ("c.service",)
+
+
+def test_a_container_is_confined_where_its_definition_says_so() -> None:
+    least = {"version": 1, "user": "a", "command": "b"}
+    assert [made({**least, "privileges": {"confined": said}}, "x").confined for said in (True, False)] == [True, False]
 
 
 def test_a_definition_is_read_once_for_all_nodes() -> None:
