@@ -41,6 +41,9 @@ ROLLBACK = f"{_PREFIX}rollback"
 RESTARTED = f"{_PREFIX}restarted"
 ROLLED_BACK_BY = f"{_PREFIX}rolled-back-by"
 ROLLED_BACK = f"{_PREFIX}rolled-back"
+#: On a service object: how many of these requests were dealt with, so that a value may come back.
+RESTARTS = f"{_PREFIX}restarts"
+ROLLBACKS = f"{_PREFIX}rollbacks"
 
 WRITER = "edpm-services-writer"
 NODE_SET = "OpenStackDataPlaneNodeSet"

@@ -13,7 +13,16 @@ from typing import Any
 from .._control.conditions import Service, has_failed
 from .._control.leaving import Going
 from .._control.look import World
-from .._control.names import PAUSED, RESTART, RESTARTED, ROLLBACK, ROLLED_BACK, ROLLED_BACK_BY
+from .._control.names import (
+    PAUSED,
+    RESTART,
+    RESTARTED,
+    RESTARTS,
+    ROLLBACK,
+    ROLLBACKS,
+    ROLLED_BACK,
+    ROLLED_BACK_BY,
+)
 from .._control.standing import Standing
 from .._control.status import Services, key_of
 from .._control.wanted import Chosen, services_of
@@ -21,10 +30,12 @@ from .._dataplane.model import Reference
 
 DEPLOY, REMOVE, RESTART_TASK, ROLLBACK_TASK = "deploy", "remove", "restart", "rollback"
 REQUESTS = (RESTART_TASK, ROLLBACK_TASK)
-#: Which annotation asks for a task, and which says that it was dealt with.
-ASKED_BY = ((RESTART_TASK, RESTART, RESTARTED), (ROLLBACK_TASK, ROLLBACK, ROLLED_BACK_BY))
+#: Which annotation asks for a task, which says that it was dealt with, and which counts how many were.
+ASKED_BY = ((RESTART_TASK, RESTART, RESTARTED, RESTARTS), (ROLLBACK_TASK, ROLLBACK, ROLLED_BACK_BY, ROLLBACKS))
 #: Annotations that say what was dealt with.
-DEALT = (RESTARTED, ROLLED_BACK_BY, ROLLED_BACK)
+DEALT = (RESTARTED, RESTARTS, ROLLED_BACK_BY, ROLLBACKS, ROLLED_BACK)
+#: A count has fewer; anything longer was never one of ours.
+_DIGITS = 10
 PLAYBOOKS = {task: f"edpm.services.{task}" for task in (DEPLOY, REMOVE, RESTART_TASK, ROLLBACK_TASK)}
 
 
@@ -177,35 +188,28 @@ def _removals(going: Iterable[Going], chosen: Chosen) -> Iterator[Need]:
 def _requests(one: Standing, services: Iterable[Service]) -> Iterator[Need]:
     """What a person asks for by an annotation whose value is another than the one that was dealt with."""
     found = list(services)
-    for task, asked, dealt in ASKED_BY:
+    for task, asked, dealt, count in ASKED_BY:
         value = one.annotations.get(asked)
         if value and value != one.annotations.get(dealt):
             names = tuple(sorted(service.name for service in found))
-            yield Need(task, one.ref.namespace, one.node, names, _request(one, value), (one,), value=value)
-
-
-def _request(one: Standing, value: str) -> str:
-    return digest([one.uid, value])
-
-
-def asker(world: World, task: str, namespace: str, key: str) -> Standing | None:
-    """The service object on whose request a run with that key was started."""
-    for one in world.service_objects():
-        for kind, *names in ASKED_BY:
-            values = [one.annotations[name] for name in names if name in one.annotations]
-            keys = [digest([(one.node, _request(one, value))]) for value in values]
-            if (kind, one.ref.namespace) == (task, namespace) and key in keys:
-                return one
-    return None
+            # The count makes a request of its own of a value that was used before. It is written after the run was
+            # started, so that one who was killed in between finds that run again.
+            key = digest([one.uid, value, one.annotations.get(count, "0")])
+            yield Need(task, one.ref.namespace, one.node, names, key, (one,), value=value)
 
 
 def dealt_with(need: Need, services: Services) -> Mapping[str, str]:
     """The annotations that say that a request was met. What a rollback has left is not deployed again by itself."""
     one = need.objects[0]
     known = {name: one.annotations[name] for name in DEALT if name in one.annotations}
-    if need.task == RESTART_TASK:
-        return {**known, RESTARTED: need.value}
-    return {**known, ROLLED_BACK_BY: need.value, ROLLED_BACK: key_of(services.get(one.ref, ()))}
+    [(dealt, count)] = [(dealt, count) for task, _asked, dealt, count in ASKED_BY if task == need.task]
+    known |= {dealt: need.value, count: _one_more(one.annotations.get(count, ""))}
+    return known if need.task == RESTART_TASK else {**known, ROLLED_BACK: key_of(services.get(one.ref, ()))}
+
+
+def _one_more(count: str) -> str:
+    """The next number; what a person made of the last one is no number any more, and counts as none."""
+    return str(int(count) + 1 if count.isdecimal() and len(count) < _DIGITS else 1)
 
 
 def _names(world: World, one: Standing) -> list[str]:

@@ -15,11 +15,11 @@ from .._control.look import World
 from .._control.standing import Standing
 from .._kube.client import Client
 from .._kube.errors import ConflictError, KubernetesError
-from .deciding import ASKED_BY, asker
+from .deciding import ASKED_BY
 from .runs import Failed
 
 LOG = logging.getLogger("edpm.operator")
-_ASKED = {task: asked for task, asked, _dealt in ASKED_BY}
+_ASKED = {task: asked for task, asked, *_dealt in ASKED_BY}
 
 
 class Failures:
@@ -30,10 +30,10 @@ class Failures:
 
     def tell(self, client: Client, world: World, failed: Collection[Failed]) -> None:
         """Tell what is new of these, which are all that are there."""
+        asking = {one.uid: one for one in world.service_objects()}
         for run in failed:
-            one = asker(world, run.task, run.namespace, run.key) if run.uid not in self._known else None
-            if one is not None:
-                _tell(client, one, run)
+            if run.uid not in self._known and run.asker in asking:
+                _tell(client, asking[run.asker], run)
         self._known = frozenset(run.uid for run in failed)
 
 

@@ -32,6 +32,7 @@ JOBS = Resource("batch/v1", "Job", "jobs", namespaced=True)
 OPERATOR_LABEL = "edpm.openstack.org/operator"
 TASK_LABEL = "edpm.openstack.org/task"
 KEY_LABEL = "edpm.openstack.org/key"
+ASKER_LABEL = "edpm.openstack.org/asker"
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Failed:
     namespace: str
     uid: str
     task: str
-    key: str
+    asker: str
     why: str
 
 
@@ -103,6 +104,8 @@ class OperatorRuns:
             found |= {"inventory_config_maps": tuple(filter(None, (need.inventory,))), "ssh_key_secret": need.ssh_key}
             found |= {"reads_data_plane": True, "network_attachments": need.network_attachments}
         labels = {OPERATOR_LABEL: self._settings.lease, TASK_LABEL: batch.task, KEY_LABEL: batch.key}
+        if batch.task in REQUESTS:
+            labels[ASKER_LABEL] = batch.needs[0].objects[0].uid
         name = f"edpm-{batch.task}{f'-{batch.nodes[0]}' if len(batch.nodes) == 1 else ''}"
         fields = {**options, "name": name[:40], "run": f"{batch.key}-{ended}"}
         return Order.from_options(fields, **found, labels=labels)
@@ -169,7 +172,7 @@ def _failed_request(job: Object) -> Failed | None:
     if task not in REQUESTS or not stands.finished or len(stands.done) == stands.total:
         return None
     why = stands.message or f"{stands.total - len(stands.done)} of {stands.total} shards failed"
-    return Failed(meta["name"], meta["namespace"], str(meta["uid"]), task, labels.get(KEY_LABEL, ""), why)
+    return Failed(meta["name"], meta["namespace"], str(meta["uid"]), task, labels.get(ASKER_LABEL, ""), why)
 
 
 def _no_pattern(pattern: str) -> tuple[str, ...]:

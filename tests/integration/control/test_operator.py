@@ -206,6 +206,11 @@ class TestRequests:
         assert (told["playbook"], told["extra_vars"]["node"]) == ("edpm.services.restart", "node-0")
         pods.fail(job)
         until(lambda: "RestartFailed" in told_on(operated, "node-0"), "who asked for it hears that it failed")
+        for value in ("tuesday", "monday"):
+            operated.annotate("nec", "node-0", f"edpm.openstack.org/restart={value}")
+            again = one_job(pods)
+            assert pods.told(again)["playbook"] == "edpm.services.restart"
+            pods.finish(again)
         operated.patch("nec", "node-0", SNIPPET)
         pods.deploy(one_job(pods))
 
@@ -217,7 +222,7 @@ class TestRequests:
         until(lambda: ready(operated) == {"node-0": "False Held"}, "it stays as it is")
         idle(operator)
         assert pods.unfinished() == []
-        assert operator.figure('edpm_operator_runs_total{task="restart"}') == 1
+        assert operator.figure('edpm_operator_runs_total{task="restart"}') == 3
         assert operator.figure('edpm_operator_runs_total{task="rollback"}') == 1
         assert told_on(operated, "node-0").count("RestartFailed") == 1
         operated.annotate("nec", "node-0", "edpm.openstack.org/rollback-")

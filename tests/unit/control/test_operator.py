@@ -15,7 +15,9 @@ from ansible_collections.edpm.services.plugins.plugin_utils._control.names impor
     PAUSED,
     RESTART,
     RESTARTED,
+    RESTARTS,
     ROLLBACK,
+    ROLLBACKS,
     ROLLED_BACK,
     ROLLED_BACK_BY,
 )
@@ -208,6 +210,24 @@ class TestRequests:
         [again] = decided(plain(compute(status=live, annotations={**met, RESTART: "tuesday"})))
         assert again.key != need.key
 
+    @pytest.mark.parametrize(("task", "asked"), [("restart", RESTART), ("rollback", ROLLBACK)])
+    def test_a_value_that_comes_back_is_a_request_of_its_own(self, task: str, asked: str) -> None:
+        annotations: dict[str, str] = {}
+        keys = []
+        for value in ("on", "off") * 3:
+            cluster = plain(compute(annotations={**annotations, asked: value}))
+            [need] = [one for one in decided(cluster) if one.task == task]
+            keys.append(need.key)
+            annotations = dict(dealt_with(need, services_in(cluster)))
+        assert len(set(keys)) == 6
+        assert annotations[f"{asked}s"] == "6"
+
+    @pytest.mark.parametrize("written", ["many", "-1", "9" * 5000])
+    def test_a_count_that_somebody_has_written_over_begins_anew(self, written: str) -> None:
+        cluster = plain(compute(annotations={RESTART: "b", RESTARTS: written}))
+        [need] = [one for one in decided(cluster) if one.task == "restart"]
+        assert dealt_with(need, services_in(cluster))[RESTARTS] == "1"
+
     def test_what_was_rolled_back_is_not_deployed_until_something_else_is_wanted(self) -> None:
         edited: Body = {"customServiceConfig": "[DEFAULT]\ndebug = True\n"}
         old = deployed(plain(compute()))
@@ -217,7 +237,8 @@ class TestRequests:
         assert need.task == "rollback"
         cluster = plain(compute(annotations={ROLLBACK: "1"}, **edited))
         said = dealt_with(need, services_in(cluster))
-        assert said == {ROLLED_BACK_BY: "1", ROLLED_BACK: key_of(next(iter(services_in(cluster).values())))}
+        wanted = key_of(next(iter(services_in(cluster).values())))
+        assert said == {ROLLED_BACK_BY: "1", ROLLBACKS: "1", ROLLED_BACK: wanted}
 
         back = {ROLLBACK: "1", **said}
         assert decided(plain(compute(status=old, annotations=back, **edited))) == []
@@ -229,7 +250,8 @@ class TestRequests:
     def test_one_request_does_not_forget_the_other(self) -> None:
         cluster = plain(compute(annotations={RESTART: "b", ROLLED_BACK_BY: "1", ROLLED_BACK: "x"}))
         [need] = [one for one in decided(cluster) if one.task == "restart"]
-        assert dealt_with(need, services_in(cluster)) == {RESTARTED: "b", ROLLED_BACK_BY: "1", ROLLED_BACK: "x"}
+        told = {RESTARTED: "b", RESTARTS: "1", ROLLED_BACK_BY: "1", ROLLED_BACK: "x"}
+        assert dealt_with(need, services_in(cluster)) == told
 
 
 class TestAttempts:

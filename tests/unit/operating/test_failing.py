@@ -71,6 +71,6 @@ def test_two_failures_are_two_events_and_one_of_an_object_that_is_gone_is_none()
     cluster = FakeCluster()
     [one] = ended(cluster, RESTART, "Failed")
     failures = Failures()
-    again = (one, replace(one, uid="another"), replace(one, uid="a third", key="of nobody"))
-    failures.tell(cluster, asking(**{RESTARTED: "monday"}), again)  # type: ignore[arg-type]  # it has what is asked
+    again = (one, replace(one, uid="another"), replace(one, uid="a third", asker="of nobody"))
+    failures.tell(cluster, asking(), again)  # type: ignore[arg-type]  # it has what is asked
     assert len(cluster.all("Event")) == 2

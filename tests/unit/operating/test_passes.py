@@ -80,7 +80,8 @@ def test_only_what_was_started_is_told_and_counted(fresh: bool) -> None:
     assert [event["reason"] for event in bench.cluster.all("Event")] == ["Started"] * fresh
     assert ('edpm_operator_runs_total{task="restart"} 1' in bench.metrics.text()) is fresh
     [marked] = bench.cluster.all("NovaExternalCompute")
-    assert marked["metadata"]["annotations"] == {"edpm.openstack.org/restarted": "monday"}, "it is dealt with"
+    dealt = {"edpm.openstack.org/restarted": "monday", "edpm.openstack.org/restarts": "1"}
+    assert marked["metadata"]["annotations"] == dealt
 
 
 def test_what_stays_wrong_is_told_once_and_what_comes_back_again(

@@ -22,8 +22,8 @@ def there() -> World:
     return world(role(), node(), compute())
 
 
-def batch(task: str) -> Batch:
-    need = Need(task, "openstack", "node-0", ("libvirt",), "key")
+def batch(task: str, there: World) -> Batch:
+    need = Need(task, "openstack", "node-0", ("libvirt",), "key", tuple(there.service_objects()))
     return Batch(task, "openstack", ("libvirt",), [need])
 
 
@@ -31,7 +31,7 @@ def started(cluster: FakeCluster, there: World, task: str = "deploy") -> Outcome
     """What a pass does with one batch, by an operator that has just come."""
     runs = OperatorRuns(cluster, SETTINGS)  # type: ignore[arg-type]  # it has what is asked of a client
     runs.going()
-    return runs.start(batch(task), there)
+    return runs.start(batch(task, there), there)
 
 
 def test_a_name_that_an_ended_job_still_has_makes_room_for_the_new_run(there: World) -> None:
