@@ -15,10 +15,11 @@ from .._control.look import World
 from .._control.standing import Standing
 from .._kube.client import Client
 from .._kube.errors import ConflictError, KubernetesError
-from .deciding import ASKED_BY
+from .deciding import ASKED_BY, RESTART_TASK, ROLLBACK_TASK
 from .runs import Failed
 
 LOG = logging.getLogger("edpm.operator")
+_WORDS = {RESTART_TASK: "restart it", ROLLBACK_TASK: "roll it back"}
 _ASKED = {task: asked for task, asked, *_dealt in ASKED_BY}
 
 
@@ -38,10 +39,8 @@ class Failures:
 
 
 def _tell(client: Client, one: Standing, run: Failed) -> None:
-    said = (
-        f"Job {run.namespace}/{run.name} was to {run.task} it and failed ({run.why}); "
-        f"look at the log of its pods, then give {_ASKED[run.task]} a new value."
-    )
+    meant = f"Job {run.namespace}/{run.name}, which was to {_WORDS[run.task]},"
+    said = f"{meant} {run.why} Then give {_ASKED[run.task]} another value."
     event = Event(one, "Warning", f"{run.task.capitalize()}Failed", said)
     body = event.body(datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
     body["metadata"]["name"] = f"{one.ref.name[:200]}.{run.uid}"

@@ -54,7 +54,7 @@ class Operator:
         """Until somebody ends it; the process ends with 1 where the lease was lost or a part of the work broke."""
         loop = asyncio.get_running_loop()
         for one in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(one, self._end)
+            loop.add_signal_handler(one, self._stop.set)
         pages = serve(self._settings.port, self._metrics, self._alive)
         with Connection(Settings()) as connection:
             # A lease must be renewed in time, so a request for it is not repeated for minutes.
@@ -87,10 +87,6 @@ class Operator:
         if not self._stop.is_set():
             _die(_broken(part for part in work if part.done()))
 
-    def _end(self) -> None:
-        self._stop.set()
-        self._wake.set()
-
     def _alive(self) -> str:
         silent = time.monotonic() - self._sign
         return f"nothing has moved for {silent:.0f} s" if silent > STUCK_AFTER + self._settings.resync else ""
@@ -113,7 +109,7 @@ class Operator:
 
     async def _keep(self, lease: Lease) -> None:
         """Renew it. One that could not be renewed in time may be another's: then this process ends as it stands."""
-        while True:
+        while not self._stop.is_set():
             await asyncio.sleep(self._settings.lease_duration / 5)
             asked, last = time.monotonic(), self._renewed + self._settings.lease_duration * IN_TIME
             held: bool | None = None
@@ -127,7 +123,8 @@ class Operator:
     async def _work(self) -> None:
         """Pass after pass."""
         failures = 0
-        while True:
+        # Before 3.12 Python forgets that a task was cancelled where what it waits for comes at that moment.
+        while not self._stop.is_set():
             self._wake.clear()
             if await self._passed():
                 failures = 0
@@ -139,7 +136,7 @@ class Operator:
 
     async def _passed(self) -> bool:
         """Make one; False where the cluster did not let it come to its end."""
-        begun = time.monotonic()
+        begun, known = time.monotonic(), self._done.named
         self._passing = True
         try:
             self._done = await asyncio.to_thread(self._passes.once)
@@ -153,6 +150,9 @@ class Operator:
         self._metrics.add("edpm_operator_passes_total", result="ok")
         self._metrics.add("edpm_operator_pass_seconds_total", self._sign - begun)
         self._metrics.set("edpm_operator_last_pass_timestamp_seconds", time.time())
+        if self._read.is_set() and not self._done.named <= known:
+            # Nobody listened to these while the pass read them.
+            self._wake.set()
         return True
 
     async def _something(self) -> None:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from .._control.applying import Outcome
+from .._control.applying import OF_ONE_OBJECT, Outcome
 from .._control.conditions import READY, Told
 from .._control.events import Event, post
 from .._control.look import WatchfulClient, World, look
@@ -68,6 +68,8 @@ class Passes:
         self._settings, self._metrics, self._clock = settings, metrics, clock
         self._attempts = Attempts(settings.first_pause, settings.longest_pause)
         self._failures = Failures()
+        #: Keys of requests whose runs were started, and whose objects did not let that be written down.
+        self._unmarked: set[str] = set()
         self._told: frozenset[str] = frozenset()
         self._telling: set[str] = set()
 
@@ -85,6 +87,9 @@ class Passes:
         return done
 
     def _all_of_it(self, client: WatchfulClient) -> Done:
+        runs = OperatorRuns(client, self._settings)
+        # Before all else: what ends in the meantime still counts as busy, since the world may not show what it did.
+        going = runs.going()
         world = look(client, self._settings.namespaces)
         chosen = self._chosen(client, world)
         done = pass_over(client, world, chosen)
@@ -92,8 +97,6 @@ class Passes:
         if any(one.changed for one in done.outcomes):
             world = look(client, self._settings.namespaces)
         services = services_in(world)
-        runs = OperatorRuns(client, self._settings)
-        going = runs.going()
         results = [told for run in going if run.hopeless for told in self._gave_up(run, runs, world, services)]
         status_over(
             client,
@@ -145,6 +148,9 @@ class Passes:
         for need in batch.needs:
             self._attempts.began(need, now)
         about = [one for need in batch.needs for one in need.objects]
+        if batch.key in self._unmarked:
+            self._requests_met(hands, batch)
+            return
         try:
             run = hands.runs.start(batch, hands.world)
         except UnreachableError:
@@ -174,20 +180,27 @@ class Passes:
                 "annotations": dict(dealt_with(need, hands.services)),
             }
             body = {"apiVersion": one.api_version, "kind": one.ref.kind, "metadata": metadata}
-            resource = hands.client.resource(one.api_version, one.ref.kind)
-            hands.client.apply(resource, body, force=True, manager=REQUESTS_MANAGER)
+            try:
+                resource = hands.client.resource(one.api_version, one.ref.kind)
+                hands.client.apply(resource, body, force=True, manager=REQUESTS_MANAGER)
+            except (*OF_ONE_OBJECT, NotAllowedError) as error:
+                self._unmarked.add(batch.key)
+                self._once_only(f"{one.ref}: that it was to {need.task} cannot be written down: {error}")
+            else:
+                self._unmarked.discard(batch.key)
 
     def _gave_up(self, run: Going, runs: OperatorRuns, world: World, services: Services) -> Iterable[Told]:
-        """A run that can get nowhere is a failure of its nodes, and is taken away."""
+        """A run that can get nowhere is a failure of what it was to do, and is taken away; requests have Events."""
         LOG.warning("Job %s/%s: %s", run.namespace, run.name, run.hopeless)
         runs.remove(run)
-        nodes = set(run.nodes)
+        absent = run.task == REMOVE
         for one in world.service_objects():
-            if one.ref.namespace == run.namespace and one.node in nodes:
-                for service in services[one.ref]:
-                    absent = run.task == REMOVE
-                    if absent or _differs(one, service.name, service.digest):
-                        yield Told(one.node, service.name, run.namespace, absent=absent, failed=True, msg=run.hopeless)
+            if run.task in REQUESTS or one.ref.namespace != run.namespace or one.node not in run.nodes:
+                continue
+            for service in services[one.ref]:
+                meant = absent or (not service.hold and _differs(one, service.name, service.digest))
+                if meant and run.concerns(service.name):
+                    yield Told(one.node, service.name, run.namespace, absent=absent, failed=True, msg=run.hopeless)
 
     def _count(self, world: World, going: Sequence[Going]) -> None:
         reasons = Counter(str(one.condition(READY).get("reason") or "Unknown") for one in world.service_objects())

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -20,7 +20,7 @@ from .._jobs.jobs import CONFIG_MAPS, PODS
 from .._jobs.order import Order
 from .._jobs.running import Outcome, Runs, Wishes
 from .._jobs.sources import resolved
-from .._jobs.standing import obstacle, of_job, of_pod, warning
+from .._jobs.standing import Standing, obstacle, of_job, of_pod, warning
 from .._jobs.watching import EVENTS, PATIENCE
 from .._kube.client import Client, Object, Resource
 from .._kube.errors import NotAllowedError, NotFoundError
@@ -36,19 +36,36 @@ ASKER_LABEL = "edpm.openstack.org/asker"
 
 
 @dataclass(frozen=True)
+class Work:
+    """What a run is to do: nodes, and services, which are all of them where none is named."""
+
+    nodes: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Going:
-    """A run that is not over: what it does to which nodes, and why it never will, where that shows."""
+    """A run that is not over: what it does, and why it never will, where that shows."""
 
     name: str
     namespace: str
     task: str
-    nodes: tuple[str, ...]
+    work: Work
     hopeless: str = ""
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Those that it works on."""
+        return self.work.nodes
+
+    def concerns(self, service: str) -> bool:
+        """Whether it was to do something to a service of its nodes."""
+        return not self.work.services or service in self.work.services
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A run that a person asked for and that has failed: it is not started again by itself."""
+    """A run that a person asked for and that came to nothing: it is not started again by itself."""
 
     name: str
     namespace: str
@@ -63,7 +80,7 @@ class OperatorRuns:
 
     def __init__(self, client: Client, settings: OperatorSettings) -> None:
         self._client, self._settings = client, settings
-        self._nodes: dict[str, tuple[str, ...]] = {}
+        self._work: dict[str, Work] = {}
         self._ended: Counter[str] = Counter()
         #: Of those that `going` has seen.
         self.failed: tuple[Failed, ...] = ()
@@ -76,16 +93,19 @@ class OperatorRuns:
         self._ended = Counter((job["metadata"].get("labels") or {}).get(KEY_LABEL, "") for job in live if _is_over(job))
         self.failed = tuple(ended for job in live if (ended := _failed_request(job)) is not None)
         names = {str(one["metadata"]["uid"]) for one in found}
-        self._nodes = {uid: nodes for uid, nodes in self._nodes.items() if uid in names}
+        self._work = {uid: work for uid, work in self._work.items() if uid in names}
         return [one for job in found if (one := self._looked_at(job)) is not None]
 
     def start(self, batch: Batch, world: World) -> Outcome:
         """Start it, or find it where the same was started a moment ago by one who could not tell any more."""
-        again = batch.task not in REQUESTS
-        order = self.order(batch, world, self._ended[batch.key] if again else 0)
-        # Ended Jobs expire, so a count may lead to the name of one that is over: it makes room for the new one. A
-        # request is met once, also where the one who started its Job could not say so any more.
-        return Runs(self._client, LOG.debug).carry_out(order, Wishes(wait=False, rerun=again))
+        ended, asked_for = self._ended[batch.key], batch.task in REQUESTS
+        order = self.order(batch, world, 0 if asked_for else ended)
+        if asked_for and ended:
+            # A request is met once, also where the one who started its Job could not say so any more. An operator with
+            # other settings than that one would not find the Job by its name.
+            return Outcome(order, JOBS.kind, False, False, Standing(len(order.shards)))
+        # Ended Jobs expire, so a count may lead to the name of one that is over: it makes room for the new one.
+        return Runs(self._client, LOG.debug).carry_out(order, Wishes(wait=False, rerun=not asked_for))
 
     def order(self, batch: Batch, world: World, ended: int = 0) -> Order:
         """The run that meets a batch, after so many others that were meant to."""
@@ -118,25 +138,27 @@ class OperatorRuns:
     def _looked_at(self, job: Object) -> Going | None:
         meta = job["metadata"]
         labels: Mapping[str, str] = meta.get("labels") or {}
-        nodes = self._nodes_of(meta["uid"], meta["name"], meta["namespace"], labels)
-        run = Going(meta["name"], meta["namespace"], labels.get(TASK_LABEL, DEPLOY), nodes or ())
-        if nodes is None:
+        work = self._work_of(meta["uid"], meta["name"], meta["namespace"], labels)
+        run = Going(meta["name"], meta["namespace"], labels.get(TASK_LABEL, DEPLOY), work or Work())
+        if work is None:
             # Its starter was killed before it could say what the pods are to do: they would wait for ever.
             self.remove(run)
             return None
-        return Going(run.name, run.namespace, run.task, nodes, self._obstacle(job))
+        hopeless = self._obstacle(job)
+        if hopeless and run.task in REQUESTS:
+            asker = labels.get(ASKER_LABEL, "")
+            why = f"could not begin: {hopeless}"
+            self.failed += (Failed(run.name, run.namespace, str(meta["uid"]), run.task, asker, why),)
+        return replace(run, hopeless=hopeless)
 
-    def _nodes_of(self, uid: str, name: str, namespace: str, labels: Mapping[str, str]) -> tuple[str, ...] | None:
-        if uid not in self._nodes:
-            place = f"{name}-{labels.get(manifests.START_LABEL, '')}"
-            body = self._client.get(CONFIG_MAPS, place, namespace)
-            if body is None:
+    def _work_of(self, uid: str, name: str, namespace: str, labels: Mapping[str, str]) -> Work | None:
+        if uid not in self._work:
+            body = self._client.get(CONFIG_MAPS, f"{name}-{labels.get(manifests.START_LABEL, '')}", namespace)
+            work = _work(body) if body is not None else None
+            if work is None:
                 return None
-            told = json.loads(body["data"]["run.json"])
-            shards = json.loads(body["data"]["shards.json"])
-            nodes = tuple(node for shard in shards for node in shard)
-            self._nodes[uid] = nodes or tuple(filter(None, (told["extra_vars"].get("node"),)))
-        return self._nodes[uid]
+            self._work[uid] = work
+        return self._work[uid]
 
     def _obstacle(self, job: Object) -> str:
         """Why it can go nowhere, empty where it may."""
@@ -161,6 +183,17 @@ class OperatorRuns:
         return f"{kind} {place} cannot start ({text}); create what is missing or correct its name." if hopeless else ""
 
 
+def _work(body: Object) -> Work | None:
+    """What the settings of a run say; None where somebody has spoiled them."""
+    try:
+        told = dict(json.loads(body["data"]["run.json"])["extra_vars"])
+        nodes = tuple(node for shard in json.loads(body["data"]["shards.json"]) for node in shard)
+    except (KeyError, TypeError, ValueError):
+        return None
+    services = (name.removesuffix("@") for name in str(told.get("service") or "").split(","))
+    return Work(nodes or tuple(filter(None, (told.get("node"),))), tuple(filter(None, services)))
+
+
 def _is_over(job: Object) -> bool:
     return of_job(job).finished or bool(job["metadata"].get("deletionTimestamp"))
 
@@ -171,7 +204,8 @@ def _failed_request(job: Object) -> Failed | None:
     task = labels.get(TASK_LABEL, DEPLOY)
     if task not in REQUESTS or not stands.finished or len(stands.done) == stands.total:
         return None
-    why = stands.message or f"{stands.total - len(stands.done)} of {stands.total} shards failed"
+    said = stands.message or f"{stands.total - len(stands.done)} of {stands.total} shards failed"
+    why = f"failed ({said}); look at the log of its pods."
     return Failed(meta["name"], meta["namespace"], str(meta["uid"]), task, labels.get(ASKER_LABEL, ""), why)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import socket
@@ -27,6 +28,8 @@ _OWN = frozenset(
 #: A run that hangs is ended, so that its nodes can be tried again.
 DEADLINE = 7200
 LAST_PORT = 65535
+#: The lease's name is a label of Jobs, too.
+LONGEST_LABEL = 63
 _POSITIVE = ("resync", "first_pause", "longest_pause", "removals_at_once", "lease_duration", "port")
 
 
@@ -67,6 +70,9 @@ class OperatorSettings:
                 "leave it out."
             )
         object.__setattr__(self, "run", _options(self.run))
+        _refuse_what_cannot_be_told(self.extra_vars)
+        if len(self.lease) > LONGEST_LABEL:
+            raise BadSettingsFileError(f"lease has {len(self.lease)} characters; choose {LONGEST_LABEL} or fewer.")
         for name in _POSITIVE:
             value = getattr(self, name)
             if value <= 0 or math.isnan(value):
@@ -101,6 +107,17 @@ class OperatorSettings:
             known = ", ".join(sorted(cls.__dataclass_fields__))
             raise BadSettingsFileError(f"{path} names {', '.join(unknown)}; it may name {known}.")
         return cls(**{name: _typed(path, name, value) for name, value in told.items()})
+
+
+def _refuse_what_cannot_be_told(variables: Mapping[str, Any]) -> None:
+    """Variables travel as JSON, which has no dates, though YAML has."""
+    for name, value in variables.items():
+        try:
+            json.dumps(value)
+        except TypeError as error:
+            raise BadSettingsFileError(
+                f"extra_vars: {name} has a date or something else that is no text; put it in quotes."
+            ) from error
 
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:

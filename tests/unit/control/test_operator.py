@@ -40,12 +40,8 @@ from ansible_collections.edpm.services.plugins.plugin_utils._operator.settings i
 from ansible_collections.edpm.services.plugins.plugin_utils._operator.trying import Attempts
 from ansible_collections.edpm.services.plugins.plugin_utils._watch.news import Memory
 
-from .worlds import CELL, DATAPLANE, Body, compute, node, role, thing, world
+from .worlds import CELL, DATAPLANE, IMAGES, Body, compute, node, role, thing, world
 
-IMAGES = {
-    "RELATED_IMAGE_NOVA_COMPUTE_IMAGE_URL_DEFAULT": "compute:1",
-    "RELATED_IMAGE_NOVA_LIBVIRT_IMAGE_URL_DEFAULT": "libvirt:1",
-}
 WHOLE = ("libvirt", "nova_compute")
 NAMESPACE = "openstack"
 
@@ -361,6 +357,11 @@ class TestSettings:
             ("namespaces: [a]\nremovals_at_once: 0", "removals_at_once is 0; choose more than 0."),
             ("namespaces: [a]\nport: 0", "port is 0; choose more than 0."),
             ("namespaces: [a]\nport: 70000", "port is 70000; choose 1 to 65535."),
+            (
+                "namespaces: [a]\nextra_vars: {since: [2026-01-01]}",
+                "since has a date or something else that is no text",
+            ),
+            (f"namespaces: [a]\nlease: {'x' * 64}", "lease has 64 characters; choose 63 or fewer."),
             ("namespaces: [a", "is not YAML"),
             ("- a", "is no mapping"),
         ],

@@ -21,6 +21,10 @@ CELL = "nova.openstack.org/cell"
 MARK = "edpm.openstack.org/deployed-cell"
 
 Body = dict[str, Any]
+IMAGES = {
+    "RELATED_IMAGE_NOVA_COMPUTE_IMAGE_URL_DEFAULT": "compute:1",
+    "RELATED_IMAGE_NOVA_LIBVIRT_IMAGE_URL_DEFAULT": "libvirt:1",
+}
 
 
 def thing(api_version: str, kind: str, name: str, annotations: Mapping[str, str] | None = None, **rest: Any) -> Body:

@@ -57,9 +57,10 @@ def test_a_failure_is_told_once_on_the_object_that_asked(
     [event] = cluster.all("Event")
     assert (event["type"], event["reason"]) == ("Warning", f"{task.capitalize()}Failed")
     assert event["involvedObject"]["name"] == "node-0"
-    assert f"was to {task} it and failed (Job has failed indexes); look at the log" in event["message"]
-    assert f"then give {asked} a new value." in event["message"]
-    assert caplog.text.count("and failed") == 1
+    words = {"restart": "restart it", "rollback": "roll it back"}[task]
+    assert f", which was to {words}, failed (Job has failed indexes); look at the log of its pods." in event["message"]
+    assert event["message"].endswith(f" Then give {asked} another value.")
+    assert caplog.text.count("failed indexes") == 1
 
 
 @pytest.mark.parametrize(("_task", "asked", "_dealt"), TASKS)

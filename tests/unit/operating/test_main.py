@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 import pytest
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.model import Reference
 from ansible_collections.edpm.services.plugins.plugin_utils._kube.errors import UnreachableError
 from ansible_collections.edpm.services.plugins.plugin_utils._operator import main
 from ansible_collections.edpm.services.plugins.plugin_utils._operator.main import STUCK_AFTER, Operator
@@ -114,11 +115,44 @@ def test_a_pass_that_breaks_ends_the_process_with_a_sentence(
 def test_a_signal_ends_it_in_peace(monkeypatch: pytest.MonkeyPatch, codes: list[int]) -> None:
     async def signalled() -> int:
         one = operator(monkeypatch, FakeLease(yes), lambda: NOTHING)
-        asyncio.get_running_loop().call_later(0.2, one._end)
+        asyncio.get_running_loop().call_later(0.2, one._stop.set)
         return await ending(one)
 
     assert asyncio.run(signalled()) == 0
     assert codes == []
+
+
+def test_what_was_told_to_stop_stops_also_where_nobody_cancels_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    lease = FakeLease(yes)
+    one = operator(monkeypatch, lease, lambda: NOTHING, lease_duration=1, settle=0.0)
+
+    async def stopped() -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(0.3, one._stop.set)
+        loop.call_later(0.3, one._wake.set)
+        kept = one._keep(lease)  # type: ignore[arg-type]  # it has what is asked of a lease
+        await asyncio.wait_for(asyncio.gather(one._work(), kept), 5)
+
+    asyncio.run(stopped())
+
+
+@pytest.mark.parametrize(
+    ("known", "found", "again"),
+    [("", "a", True), ("a", "ab", True), ("ab", "ab", False), ("ab", "a", False)],
+)
+def test_secrets_that_a_pass_has_come_to_know_are_read_once_more(
+    monkeypatch: pytest.MonkeyPatch, known: str, found: str, again: bool
+) -> None:
+    def named(names: str) -> Done:
+        return Done(None, frozenset(Reference("Secret", "openstack", name) for name in names), frozenset())
+
+    one = operator(monkeypatch, FakeLease(yes), lambda: named(found))
+    asyncio.run(one._passed())
+    assert not one._wake.is_set(), "the watch has not begun, and its first list has all that happens until then"
+    one._read.set()
+    one._done = named(known)
+    asyncio.run(one._passed())
+    assert one._wake.is_set() is again
 
 
 def test_a_cluster_that_fails_is_asked_again_and_is_a_sign_of_life(

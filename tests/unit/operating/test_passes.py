@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from unittest.mock import Mock
 
 import pytest
 from ansible_collections.edpm.services.plugins.plugin_utils._control.look import World
@@ -14,12 +15,18 @@ from ansible_collections.edpm.services.plugins.plugin_utils._control.status impo
 from ansible_collections.edpm.services.plugins.plugin_utils._jobs.order import Order
 from ansible_collections.edpm.services.plugins.plugin_utils._jobs.running import Outcome
 from ansible_collections.edpm.services.plugins.plugin_utils._jobs.standing import Standing as JobStanding
+from ansible_collections.edpm.services.plugins.plugin_utils._kube.errors import (
+    KubernetesError,
+    NotAllowedError,
+    RefusedError,
+)
 from ansible_collections.edpm.services.plugins.plugin_utils._operator.deciding import Batch, Need
 from ansible_collections.edpm.services.plugins.plugin_utils._operator.metrics import Metrics
 from ansible_collections.edpm.services.plugins.plugin_utils._operator.passes import Done, Passes, _Hands
+from ansible_collections.edpm.services.plugins.plugin_utils._operator.runs import Going, Work
 from ansible_collections.edpm.services.plugins.plugin_utils._operator.settings import OperatorSettings
 
-from tests.unit.control.worlds import compute, node, role, world
+from tests.unit.control.worlds import IMAGES, compute, node, role, world
 
 from .clusters import FakeCluster
 
@@ -32,6 +39,10 @@ class FakeRuns:
 
     started: bool = True
     batches: list[Batch] = field(default_factory=list)
+    removed: list[Going] = field(default_factory=list)
+
+    def remove(self, run: Going) -> None:
+        self.removed.append(run)
 
     def start(self, batch: Batch, _there: World) -> Outcome:
         self.batches.append(batch)
@@ -47,9 +58,10 @@ class Bench:
     cluster: FakeCluster = field(default_factory=FakeCluster)
     there: World = field(default_factory=lambda: world(role(), node(), compute(annotations={RESTART: "monday"})))
     metrics: Metrics = field(default_factory=Metrics)
+    now: float = 1000.0
 
     def __post_init__(self) -> None:
-        self.passes = Passes(SETTINGS, self.metrics, clock=lambda: 1000.0)
+        self.passes = Passes(SETTINGS, self.metrics, clock=lambda: self.now)
 
     def need(self, task: str, name: str = "node-0", key: str = "") -> Need:
         objects = tuple(self.there.service_objects())
@@ -82,6 +94,53 @@ def test_only_what_was_started_is_told_and_counted(fresh: bool) -> None:
     [marked] = bench.cluster.all("NovaExternalCompute")
     dealt = {"edpm.openstack.org/restarted": "monday", "edpm.openstack.org/restarts": "1"}
     assert marked["metadata"]["annotations"] == dealt
+
+
+@pytest.mark.parametrize("error", [RefusedError("A webhook refuses it."), NotAllowedError("It may not patch it.")])
+def test_what_an_object_does_not_let_be_written_down_is_not_run_again_and_others_go_on(
+    error: KubernetesError, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = Bench()
+    other = bench.need("deploy", "node-1")
+    with monkeypatch.context() as patch:
+        patch.setattr(bench.cluster, "apply", Mock(side_effect=error))
+        assert bench.start(bench.need("restart"), other) == [("restart", ("node-0",)), ("deploy", ("node-1",))]
+        bench.now += 3600
+        assert bench.start(bench.need("restart")) == [("restart", ("node-0",)), ("deploy", ("node-1",))]
+    assert caplog.text.count(f"cannot be written down: {error}") == 1
+    bench.now += 3600
+    bench.start(bench.need("restart"))
+    assert [batch.task for batch in bench.runs.batches].count("restart") == 1
+    [marked] = bench.cluster.all("NovaExternalCompute")
+    assert marked["metadata"]["annotations"]["edpm.openstack.org/restarted"] == "monday"
+
+
+class TestWhatGetsNowhere:
+    """Whose failure it is when a run cannot begin."""
+
+    def told(self, run: Going, there: World) -> set[tuple[str, str, bool]]:
+        bench, services = Bench(there=there), services_in(there)
+        found = list(bench.passes._gave_up(run, bench.runs, there, services))  # type: ignore[arg-type]  # a fake
+        assert bench.runs.removed == [run]
+        return {(one.node, one.service, one.absent) for one in found}
+
+    def run(self, task: str, *services: str) -> Going:
+        return Going("a-job", "openstack", task, Work(("node-0",), services), "It cannot begin.")
+
+    def test_a_deployment_is_one_of_its_own_services(self) -> None:
+        there = world(role(), node(), compute(), images=IMAGES)
+        assert self.told(self.run("deploy", "libvirt"), there) == {("node-0", "libvirt", False)}
+        both = {("node-0", "libvirt", False), ("node-0", "nova_compute", False)}
+        assert self.told(self.run("deploy"), there) == both
+        assert self.told(self.run("remove", "libvirt"), there) == {("node-0", "libvirt", True)}
+
+    def test_what_is_held_was_not_to_be_deployed(self) -> None:
+        held = world(role(), node(), compute(deploy=False), images=IMAGES)
+        assert self.told(self.run("deploy"), held) == set()
+
+    @pytest.mark.parametrize("task", ["restart", "rollback"])
+    def test_a_request_is_told_by_its_event_alone(self, task: str) -> None:
+        assert self.told(self.run(task), world(role(), node(), compute(), images=IMAGES)) == set()
 
 
 def test_what_stays_wrong_is_told_once_and_what_comes_back_again(

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from ansible_collections.edpm.services.plugins.plugin_utils._control.look import World
+from ansible_collections.edpm.services.plugins.plugin_utils._jobs.manifests import CONTAINER
 from ansible_collections.edpm.services.plugins.plugin_utils._jobs.running import Outcome
 from ansible_collections.edpm.services.plugins.plugin_utils._operator.deciding import Batch, Need
 from ansible_collections.edpm.services.plugins.plugin_utils._operator.runs import OperatorRuns
@@ -27,9 +30,9 @@ def batch(task: str, there: World) -> Batch:
     return Batch(task, "openstack", ("libvirt",), [need])
 
 
-def started(cluster: FakeCluster, there: World, task: str = "deploy") -> Outcome:
+def started(cluster: FakeCluster, there: World, task: str = "deploy", settings: OperatorSettings = SETTINGS) -> Outcome:
     """What a pass does with one batch, by an operator that has just come."""
-    runs = OperatorRuns(cluster, SETTINGS)  # type: ignore[arg-type]  # it has what is asked of a client
+    runs = OperatorRuns(cluster, settings)  # type: ignore[arg-type]  # it has what is asked of a client
     runs.going()
     return runs.start(batch(task, there), there)
 
@@ -54,8 +57,50 @@ def test_a_request_is_met_once_whatever_became_of_its_job(there: World) -> None:
     first = started(cluster, there, "restart")
     assert first.started
     cluster.finish(first.order, "Failed")
-    assert not started(cluster, there, "restart").started
+    other = replace(SETTINGS, run={"image": "ee:2"})
+    for settings in (SETTINGS, other):
+        assert not started(cluster, there, "restart", settings).started
     assert len(cluster.all("Job")) == 1
+
+
+def stuck(cluster: FakeCluster, task: str, there: World) -> OperatorRuns:
+    """An operator that has looked at a run whose pod does not get its image."""
+    order = started(cluster, there, task).order
+    cluster.bodies["Job", "openstack", order.run_name]["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"
+    waiting = {"name": CONTAINER, "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}
+    meta = {"name": "a-pod", "namespace": "openstack", "labels": {"edpm.openstack.org/run": order.run_name}}
+    pod = {"metadata": meta, "status": {"phase": "Pending", "containerStatuses": [waiting]}}
+    cluster.bodies["Pod", "openstack", "a-pod"] = pod
+    return OperatorRuns(cluster, SETTINGS)  # type: ignore[arg-type]  # it has what is asked of a client
+
+
+@pytest.mark.parametrize("task", ["restart", "rollback"])
+def test_a_request_whose_pod_cannot_start_has_failed(there: World, task: str) -> None:
+    runs = stuck(FakeCluster(), task, there)
+    [run] = runs.going()
+    assert "cannot get its image ee:1" in run.hopeless
+    [failed] = runs.failed
+    [asking] = there.service_objects()
+    assert (failed.task, failed.asker) == (task, asking.uid)
+    assert failed.why == f"could not begin: {run.hopeless}"
+
+
+def test_a_run_that_cannot_start_concerns_its_own_services(there: World) -> None:
+    runs = stuck(FakeCluster(), "deploy", there)
+    [run] = runs.going()
+    assert (run.nodes, run.concerns("libvirt"), run.concerns("nova_compute")) == (("node-0",), True, False)
+    assert runs.failed == ()
+
+
+@pytest.mark.parametrize("text", [None, "{", "[]", '{"extra_vars": null}'])
+def test_a_run_whose_settings_were_spoiled_is_taken_away(there: World, text: str | None) -> None:
+    cluster = FakeCluster()
+    started(cluster, there)
+    [settings] = cluster.all("ConfigMap")
+    settings["data"] = {**settings["data"], "run.json": text} if text else {}
+    runs = OperatorRuns(cluster, SETTINGS)  # type: ignore[arg-type]  # it has what is asked of a client
+    assert runs.going() == []
+    assert cluster.all("Job") == []
 
 
 def test_what_is_under_way_is_not_started_twice(there: World) -> None:
