@@ -7,12 +7,10 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterable
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from ansible_collections.edpm.services.plugins.plugin_utils._control.look import
 from ansible_collections.edpm.services.plugins.plugin_utils._control.status import write_status
 from ansible_collections.edpm.services.plugins.plugin_utils._control.wanted import Chosen
 from ansible_collections.edpm.services.plugins.plugin_utils._kube.connection import Connection
+from edpm_lab.ports import free_port
 
 from .conftest import Body, Site
 
@@ -67,8 +66,7 @@ class Operator:
         return self.folder / f"{self.name}.log"
 
     def start(self) -> None:
-        with closing(socket.create_server(("127.0.0.1", 0))) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         told = {"namespaces": [self.site.namespace], "run": {"image": "ee:1"}, "port": self.port, **QUICK}
         file = self.folder / f"{self.name}.yaml"
         file.write_text(yaml.safe_dump({**told, **self.settings}))

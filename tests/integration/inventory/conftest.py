@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 import yaml
+from edpm_lab.ports import free_port
 from edpm_lab.prerequisites import Tool, require
 
 BIN = Path(sys.executable).parent
@@ -65,7 +66,7 @@ def sshd() -> Iterator[Sshd]:
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="edpm-sshd-") as name:
-        folder, port = Path(name), _free_port()
+        folder, port = Path(name), free_port()
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "host"], check=True)
         (folder / "config").write_text(SSHD.format(folder=folder, port=port, addresses=ADDRESSES))
         (folder / "authorized").touch()
@@ -195,12 +196,6 @@ def _command_lines() -> list[str]:
         except OSError:
             continue
     return lines
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait_for(port: int) -> None:

@@ -11,7 +11,6 @@ import http.client
 import json
 import re
 import shutil
-import socket
 import ssl
 import time
 from contextlib import ExitStack, closing
@@ -21,9 +20,10 @@ from typing import Self
 
 from .access import Access, OwnAccess, given_cluster
 from .binaries import API, binaries
-from .control_plane import LOOPBACK, ControlPlane, last_lines
+from .control_plane import ControlPlane, last_lines
 from .errors import LabError
 from .labs import Lab
+from .ports import LOOPBACK, hold, hold_any
 from .progress import say
 
 HOST = LOOPBACK
@@ -184,17 +184,4 @@ def _is_there(connection: http.client.HTTPSConnection, path: str) -> bool:
 def _ports(chosen: int | None) -> tuple[int, int]:
     """A port for the server and one for its etcd, both free just now and not the same."""
     with ExitStack() as held:
-        return _free_port(held, chosen or 0), _free_port(held, 0)
-
-
-def _free_port(held: ExitStack, port: int) -> int:
-    listener = held.enter_context(socket.socket())
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((HOST, port))
-        listener.listen(1)
-    except (OSError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "there is no such port"
-        raise LabError(f"port {port} of {HOST} cannot be used ({reason}); choose another or none") from error
-    bound: int = listener.getsockname()[1]
-    return bound
+        return hold(held, chosen) if chosen else hold_any(held), hold_any(held)

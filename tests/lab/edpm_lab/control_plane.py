@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import pki
-
-LOOPBACK = "127.0.0.1"
+from .ports import LOOPBACK
 
 #: Services have addresses of this network; the first is the API server's own, for pods.
 SERVICES = "10.96.0.0/16"

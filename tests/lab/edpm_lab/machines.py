@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import socket
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +20,10 @@ import yaml
 
 from . import cache, command, images, podman
 from .command import CommandFailed, Result
-from .control_plane import LOOPBACK, last_lines
+from .control_plane import last_lines
 from .errors import LabError
 from .labs import Lab
+from .ports import LOOPBACK, free_port
 from .prerequisites import Tool, architecture, require
 
 Security = Literal["apparmor", "selinux"]
@@ -177,7 +177,7 @@ def machine(lab: Lab, security: Security, *names: str) -> Machine:
     if security not in get_args(Security):
         raise LabError(f"there is no machine with {security!r}; there are {', '.join(get_args(Security))}")
     require("a virtual machine", _EMULATORS[architecture()].program)
-    made = Machine(lab, security, security, _free_port(), system_disk(), image_disk(*names))
+    made = Machine(lab, security, security, free_port(), system_disk(), image_disk(*names))
     try:
         made.start()
     except BaseException:
@@ -220,10 +220,3 @@ def image_disk(*names: str) -> Path:
         shutil.rmtree(scratch, ignore_errors=True)
 
     return cache.folder("machine-images", references, build)
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind((LOOPBACK, 0))
-        port: int = listener.getsockname()[1]
-        return port
