@@ -81,7 +81,7 @@ def load(site: Site, bodies: Iterable[Body]) -> None:
     with Connection(Settings(kubeconfig=str(site.kube.kubeconfig))) as connection:
         client = Client(connection)
         nodes = client.resource("dataplane.openstack.org/v1beta1", "OpenStackDataPlaneNode")
-        at_once(lambda body: client.apply(nodes, site.here(body), force=True), bodies)
+        at_once(lambda body: client.create(nodes, site.here(body)), bodies)
 
 
 def patiently(what: Callable[[], bool]) -> None:
