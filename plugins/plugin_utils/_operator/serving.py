@@ -3,12 +3,24 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from .metrics import Metrics
+
+
+class _BothFamilies(ThreadingHTTPServer):
+    """Answers over IPv6 and IPv4: a kubelet asks by the family that comes first in its cluster."""
+
+    address_family = socket.AF_INET6
+
+    def server_bind(self) -> None:
+        """Take IPv4 as well, whatever the node's default is."""
+        self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        super().server_bind()
 
 
 def serve(port: int, metrics: Metrics, alive: Callable[[], str]) -> ThreadingHTTPServer:
@@ -38,6 +50,7 @@ def serve(port: int, metrics: Metrics, alive: Callable[[], str]) -> ThreadingHTT
             self.end_headers()
             self.wfile.write(body)
 
-    server = ThreadingHTTPServer(("", port), Pages)
+    listening = _BothFamilies if socket.has_dualstack_ipv6() else ThreadingHTTPServer
+    server = listening(("", port), Pages)
     threading.Thread(target=server.serve_forever, name="edpm-pages", daemon=True).start()
     return server
