@@ -21,7 +21,10 @@ options:
     elements: str
     default: []
   services:
-    description: Names of services, for example V(nova_compute), to deal with these alone.
+    description:
+      - Names of services, for example V(nova_compute), to deal with these alone.
+      - A name means all instances of the service, V(<service>@<instance>) one, and V(<service>@) the one without an
+        instance.
     type: list
     elements: str
     default: []

@@ -43,7 +43,10 @@ options:
     type: str
     default: ''
   service:
-    description: Names of the services of the run, with commas between them. A plain name means all of its instances.
+    description:
+      - Names of the services of the run, with commas between them.
+      - A name means all instances of the service, V(<service>@<instance>) one, and V(<service>@) the one without an
+        instance.
     type: str
     default: ''
 seealso:

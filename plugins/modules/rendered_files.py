@@ -51,7 +51,8 @@ options:
   service:
     description:
       - Name of a service, to write only this one, for example V(nova_compute).
-      - Where a service has several instances, its name means all of them, and V(<service>@<instance>) one.
+      - Where a service has several instances, its name means all of them, V(<service>@<instance>) one, and
+        V(<service>@) the one without an instance.
     type: str
     default: ""
   show_secrets:

@@ -12,7 +12,7 @@ from .._dataplane.cells import choose_cell
 from .._dataplane.definitions import ServiceDefinition
 from .._dataplane.model import Node, Reference, Role
 from .._dataplane.plan import resolve
-from .._dataplane.planned import NodePlan, ServicePlan
+from .._dataplane.planned import NodePlan, ServicePlan, spellings
 from .look import World
 from .names import OWNING_PREFIX
 from .standing import Owner, Standing
@@ -66,7 +66,7 @@ class Chosen:
 
     def has(self, namespace: str, node: str, services: Sequence[str]) -> bool:
         """Whether a service object that stands for these services is meant."""
-        names = {service.partition("@")[0] for service in services} | set(services)
+        names = {name for service in services for name in spellings(service)}
         return self.has_node(namespace, node) and (not self.services or not self.services.isdisjoint(names))
 
 

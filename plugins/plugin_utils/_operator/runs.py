@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from .._control.look import World
+from .._dataplane.planned import exactly
 from .._jobs import manifests
 from .._jobs.jobs import CONFIG_MAPS, PODS
 from .._jobs.order import Order
@@ -110,7 +111,8 @@ class OperatorRuns:
     def order(self, batch: Batch, world: World, ended: int = 0) -> Order:
         """The run that meets a batch, after so many others that were meant to."""
         options = self._settings.options(namespace=batch.namespace, playbook=PLAYBOOKS[batch.task])
-        told: dict[str, Any] = {"service": ",".join(batch.services)} if batch.services else {}
+        # A service object stands for its own services alone, and not for other instances on its node.
+        told: dict[str, Any] = {"service": ",".join(map(exactly, batch.services))} if batch.services else {}
         if batch.task != DEPLOY:
             told["node"] = batch.nodes[0]
         if batch.task == REMOVE:

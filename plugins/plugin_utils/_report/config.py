@@ -31,9 +31,10 @@ def _bundle(plan: Plan, host: str, service: str) -> Bundle:
         raise NotThereError("No node is named; name one with host, for example host='edpm-compute-0'.")
     if not service:
         raise NotThereError("No service is named; name one, for example nova_compute.")
-    found = next((one for one in overview(plan, Question(host, service)).services if one.plan.name == service), None)
+    name = service.removesuffix("@")
+    found = next((one for one in overview(plan, Question(host, name)).services if one.plan.name == name), None)
     if found is None:
-        raise NotThereError(f"The node {host} runs only instances of {service}; name one as {service}@<instance>.")
+        raise NotThereError(f"The node {host} runs only instances of {name}; name one as {name}@<instance>.")
     _refuse_if_unusable(found)
     return found.bundle
 

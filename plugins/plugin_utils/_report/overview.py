@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from .._bundle.bundle import Bundle, against, bundle
-from .._dataplane.planned import Leaving, LeftAlone, LeftToOperator, NodePlan, Plan, ServicePlan
+from .._dataplane.planned import Leaving, LeftAlone, LeftToOperator, NodePlan, Plan, ServicePlan, exactly, spellings
 from .near import NotThereError, did_you_mean
 
 
@@ -24,17 +24,21 @@ class State(StrEnum):
 class Question:
     """What is asked about; an empty text is no limit. A service's plain name means all of its instances.
 
-    Several services are named with commas between them.
+    `<service>@` means the one without an instance alone. Several services are named with commas between them.
     """
 
     node: str = ""
     service: str = ""
     option: str = ""
 
+    @property
+    def named(self) -> frozenset[str]:
+        """The services as they are written; empty where there is no limit."""
+        return frozenset(one.strip() for one in self.service.split(",")) if self.service else frozenset()
+
     def asks(self, name: str) -> bool:
         """Whether a service is meant."""
-        named = {one.strip() for one in self.service.split(",")} if self.service else set()
-        return not named or not named.isdisjoint((name, name.partition("@")[0]))
+        return not self.named or not self.named.isdisjoint(spellings(name))
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,10 @@ def _planned(node: NodePlan, question: Question) -> PlannedNode:
 def _no_service(plan: Plan, question: Question) -> str:
     if question.node and not plan.nodes:
         return f"{question.node} runs nothing of ours: {plan.left_alone[0].sentence}."
-    known = dict.fromkeys(service.name for node in plan.nodes for service in node.services)
+    # Who means one service alone is not led to a name that means all of its instances.
+    alone = any(one.endswith("@") for one in question.named)
+    names = (service.name for node in plan.nodes for service in node.services)
+    known = dict.fromkeys(exactly(name) if alone else name for name in names)
     who = f"The node {question.node} does not run" if question.node else "No node runs"
     return f"{who} {question.service}; {did_you_mean(question.service, known, 'services')}"
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from .overview import Question
 from .written import NotWrittenError
 
 RECORD = ".edpm-rendered.json"
@@ -203,9 +204,10 @@ def _paths(listing: Listing) -> Iterator[str]:
 
 
 def _asked(listing: Listing, node: str, service: str) -> Listing:
-    """The part of a listing that a question is about; a service's plain name means all of its instances."""
+    """The part of a listing that a question is about."""
+    question = Question(service=service)
     return {
-        one: {name: paths for name, paths in made.items() if service in ("", name, name.partition("@")[0])}
+        one: {name: paths for name, paths in made.items() if question.asks(name)}
         for one, made in listing.items()
         if node in ("", one)
     }

@@ -92,7 +92,7 @@ def _planned(
     given: Mapping[str, Any], named: Collection[str], variables: Mapping[str, Any], find: Callable[[str], str]
 ) -> PlannedService:
     host = str(variables.get("inventory_hostname", ""))
-    name = "@".join(part for part in (given["service"], given["instance"]) if part)
+    name = "@".join(part for part in (given["service"].removesuffix("@"), given["instance"]) if part)
     if given["source"] == "plan" or (given["source"] == "auto" and _plan_knows(host, name, named)):
         found = overview(snapshot.plan(), Question(host, name)).services
         exact = next((one for one in found if one.plan.name == name), None)

@@ -14,6 +14,7 @@ from .._bundle.digest import short
 from .._bundle.migration import known_hosts_path
 from .._bundle.parcel import parcel
 from .._dataplane.images import undeployable
+from .._dataplane.planned import spellings
 from .._report.overview import PlannedService
 from .._report.overview import State as Plans
 
@@ -68,7 +69,7 @@ def standings(services: Iterable[PlannedService], found: Mapping[str, Found], as
     """
     planned = in_order(services)
     known = {one.plan.name for one in planned}
-    leaving = (name for name in sorted(found) if name not in known and asked in ("", name, name.partition("@")[0]))
+    leaving = (name for name in sorted(found) if name not in known and asked in ("", *spellings(name)))
     return [*(standing(one, found.get(one.plan.name)) for one in planned), *(_leaving(found[name]) for name in leaving)]
 
 

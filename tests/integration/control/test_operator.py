@@ -74,14 +74,14 @@ def test_from_an_annotated_node_to_ready_and_on_with_every_change(
 
     job = one_job(pods)
     assert pods.nodes(job) == ["node-0", "node-1"], "what arrives together runs together"
-    assert pods.told(job)["extra_vars"] == {"service": "libvirt,nova_compute"}
+    assert pods.told(job)["extra_vars"] == {"service": "libvirt@,nova_compute@"}
     assert ready(site) == {"node-0": "False NotDeployed", "node-1": "False NotDeployed"}
     pods.deploy(job)
     until(lambda: set(ready(site).values()) == {"True Ready"}, "both are ready")
 
     site.patch("nec", "node-1", SNIPPET)
     second = one_job(pods)
-    assert (pods.nodes(second), pods.told(second)["extra_vars"]) == (["node-1"], {"service": "nova_compute"})
+    assert (pods.nodes(second), pods.told(second)["extra_vars"]) == (["node-1"], {"service": "nova_compute@"})
     assert ready(site) == {"node-0": "True Ready", "node-1": "False Outdated"}
     pods.deploy(second)
 
@@ -262,13 +262,13 @@ class TestTroubles:
         pods.report([Told("node-0", "libvirt", failed=True, msg="Secret is gone")])
         pods.finish(job)
         again = one_job(pods)
-        assert pods.told(again)["extra_vars"] == {"service": "libvirt"}, "the other one waits"
+        assert pods.told(again)["extra_vars"] == {"service": "libvirt@"}, "the other one waits"
         pods.report([Told("node-0", "libvirt", digest=pods.digest("node-0", "libvirt"), changed=True)])
         pods.finish(again)
         idle(operator)
         assert pods.unfinished() == [], "nothing is tried that cannot succeed"
         operated.create(thing("v1", "Secret", "nova-cell1-compute-config", data=secret["data"]))
-        assert pods.told(one_job(pods))["extra_vars"] == {"service": "nova_compute"}
+        assert pods.told(one_job(pods))["extra_vars"] == {"service": "nova_compute@"}
 
     def test_a_node_that_fails_is_tried_again_after_a_pause(self, operated: Site, pods: Pods, tmp_path: Path) -> None:
         operated.create(*data_plane(2))

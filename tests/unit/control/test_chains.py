@@ -208,6 +208,21 @@ class TestLeaving:
         assert going.services == ("nova_compute@second",)
 
 
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("nova_compute", ["node-0", "node-0-second"]),
+        ("nova_compute@", ["node-0"]),
+        ("nova_compute@second", ["node-0-second"]),
+    ],
+)
+def test_an_object_is_chosen_by_the_instance_that_it_stands_for(asked: str, meant: list[str]) -> None:
+    body = node()
+    body["metadata"]["annotations"]["edpm.openstack.org/instances-nova_compute"] = "second"
+    wanted, _untouched = wanted_objects(world(role(), body), Chosen(services=frozenset({asked})))
+    assert sorted(one.ref.name for one in wanted) == meant
+
+
 class TestByHand:
     def test_one_that_the_node_asks_for_is_taken_over(self) -> None:
         assert steps(role(), node(), compute(owned=False)) == [

@@ -23,6 +23,7 @@ from ansible_collections.edpm.services.plugins.plugin_utils._control.names impor
 )
 from ansible_collections.edpm.services.plugins.plugin_utils._control.status import key_of, services_in
 from ansible_collections.edpm.services.plugins.plugin_utils._control.wanted import Chosen, wanted_objects
+from ansible_collections.edpm.services.plugins.plugin_utils._jobs.order import Order
 from ansible_collections.edpm.services.plugins.plugin_utils._operator.deciding import (
     Need,
     batches,
@@ -172,6 +173,64 @@ def test_a_kind_that_is_not_managed_is_left_alone() -> None:
     assert decided(plain(compute()), kinds=["NoSuchKind"]) == []
 
 
+def ordered(cluster: World, **run: Any) -> list[Order]:
+    """The orders of a pass, by an operator with these settings of runs."""
+    runs = OperatorRuns(None, OperatorSettings(namespaces=(NAMESPACE,), run=run))  # type: ignore[arg-type]  # unused
+    return [runs.order(batch, cluster) for batch in batches(decided(cluster))]
+
+
+class TestAnInstanceBesideThePlainOne:
+    """Objects node-0 and node-0-fast on one node: what is asked of one of them is not done to the other."""
+
+    def fast(self, **fields: Any) -> Body:
+        body = compute(instance="fast", **fields)
+        body["metadata"] |= {"name": "node-0-fast", "uid": "fast"}
+        return body
+
+    def both(self, plain: Body, fast: Body) -> World:
+        body = node()
+        body["metadata"]["annotations"]["edpm.openstack.org/instances-nova_compute"] = "fast"
+        return world(role(), body, plain, fast, images=IMAGES)
+
+    def live(self) -> tuple[Body, Body]:
+        """The status of both where all is as it should be."""
+        cluster = self.both(compute(), self.fast())
+        return deployed(cluster), deployed(cluster, "node-0-fast")
+
+    def orders(self, plain: Body, fast: Body) -> list[tuple[str, str]]:
+        found = ordered(self.both(plain, fast), image="ee:1")
+        return [(order.playbook.rpartition(".")[2], order.extra_vars["service"]) for order in found]
+
+    def test_a_deployment_leaves_an_instance_alone_that_was_rolled_back(self) -> None:
+        _plain, of_fast = self.live()
+        wanted = services_in(self.both(compute(), self.fast()))
+        [key] = [key_of(services) for ref, services in wanted.items() if ref.name == "node-0-fast"]
+        back = {ROLLBACK: "1", ROLLED_BACK_BY: "1", ROLLED_BACK: key}
+        held = self.fast(status={**of_fast, "deployedDigests": {}}, annotations=back)
+        assert self.orders(compute(), held) == [("deploy", "libvirt@,nova_compute@")]
+
+    def test_a_deployment_names_those_that_differ(self) -> None:
+        of_plain, of_fast = self.live()
+        assert self.orders(compute(), self.fast()) == [("deploy", "libvirt@,nova_compute@,nova_compute@fast")]
+        assert self.orders(compute(status=of_plain), self.fast()) == [("deploy", "nova_compute@fast")]
+        assert self.orders(compute(), self.fast(status=of_fast)) == [("deploy", "libvirt@,nova_compute@")]
+
+    def test_a_removal_takes_off_what_the_deleted_object_stands_for(self) -> None:
+        of_plain, of_fast = self.live()
+        plain, fast = compute(status=of_plain), self.fast(status=of_fast)
+        assert self.orders(compute(deleting=True, status=of_plain), fast) == [("remove", "nova_compute@")]
+        assert self.orders(plain, self.fast(deleting=True, status=of_fast)) == [("remove", "nova_compute@fast")]
+
+    @pytest.mark.parametrize(("task", "asked"), [("restart", RESTART), ("rollback", ROLLBACK)])
+    def test_a_request_is_met_for_the_object_that_asks(self, task: str, asked: str) -> None:
+        of_plain, of_fast = self.live()
+        plain, fast = compute(status=of_plain), self.fast(status=of_fast)
+        asking = compute(status=of_plain, annotations={asked: "1"})
+        assert self.orders(asking, fast) == [(task, "libvirt@,nova_compute@")]
+        asking = self.fast(status=of_fast, annotations={asked: "1"})
+        assert self.orders(plain, asking) == [(task, "nova_compute@fast")]
+
+
 class TestLeaving:
     def test_a_node_that_opted_out_gets_a_removal_with_what_its_object_names(self) -> None:
         leaving = compute(sshKeySecretName="ssh", networkAttachments=["ctlplane"])
@@ -183,7 +242,7 @@ class TestLeaving:
         settings = OperatorSettings(namespaces=(NAMESPACE,), run={"image": "ee:1"}, extra_vars={"edpm_cloud": "site"})
         order = OperatorRuns(None, settings).order(batch, cluster)  # type: ignore[arg-type]  # nothing is asked of it
         assert order.playbook == "edpm.services.remove"
-        assert order.extra_vars == {"edpm_cloud": "site", "node": "node-0", "service": "libvirt,nova_compute"}
+        assert order.extra_vars == {"edpm_cloud": "site", "node": "node-0", "service": "libvirt@,nova_compute@"}
         assert (order.inventory_config_maps, order.ssh_key_secret) == (("dataplanenode-node-0",), "ssh")
         assert (order.reads_data_plane, order.network_attachments) == (True, ("ctlplane",))
         assert (order.nodes, order.limit) == ((), "")

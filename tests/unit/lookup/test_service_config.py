@@ -87,6 +87,10 @@ def test_files_come_in_reading_order_with_their_sources() -> None:
     assert len(given_by(plan("[DEFAULT]\ndebug = True\n"), host="b")) == 2
 
 
+def test_a_service_may_be_named_with_an_empty_instance() -> None:
+    assert service_config(plan(), "a", "nova_compute@", None) == given_by(plan())
+
+
 def test_a_file_outside_conf_d_is_named_by_its_path() -> None:
     assert given_by(plan(), file="/etc/ceph/ceph.conf") == ["[global]\n"]
 

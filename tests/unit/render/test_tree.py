@@ -84,6 +84,9 @@ def test_files_that_somebody_puts_beside_ours_stay(tmp_path: Path) -> None:
         ("", "one", ["a/x", "b/z"]),
         ("a", "one@fast", []),
         ("a", "two", ["a/y"]),
+        ("a", "two@", []),
+        ("", "one@", ["a/x", "b/z"]),
+        ("", "one,two", ["a/x", "a/y", "b/z"]),
         ("c", "", []),
     ],
 )

@@ -62,6 +62,14 @@ def test_a_service_that_the_plan_does_not_have_on_the_node_is_refused_by_name() 
         ask({"service": "libvirt"})
 
 
+def test_a_service_may_be_named_with_an_empty_instance() -> None:
+    with taken(node("n0", service("nova_compute"), service("nova_compute", instance="fast"))):
+        assert bundle_of(ask({"service": "nova_compute@"})).name == "nova_compute"
+    sentence = r"The node n0 runs only instances of nova_compute; name one with instance\."
+    with taken(node("n0", service("nova_compute", instance="fast"))), pytest.raises(NotThereError, match=sentence):
+        ask({"service": "nova_compute@"})
+
+
 def test_a_blocked_service_is_refused_with_its_reasons() -> None:
     with taken(node("n0", service(), blocked=("Not Ready.",))), pytest.raises(NotThereError, match=r"n0: Not Ready\."):
         ask({"service": AGENT})

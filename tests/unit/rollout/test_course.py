@@ -338,6 +338,35 @@ def test_remove_takes_nova_compute_before_libvirt_and_needs_no_plan(run: Run) ->
     assert all(options["state"] == "absent" for _host, options in run.calls)
 
 
+class TestThePlainInstanceAlone:
+    """`-e service=nova_compute@` on a node that runs nova_compute@fast, too."""
+
+    PLAIN, FAST = service("nova_compute"), service("nova_compute", instance="fast")
+    ASKED = Question("n0", "nova_compute@")
+
+    @pytest.mark.parametrize(("mode", "state"), [("remove", "absent"), ("rollback", "previous")])
+    def test_the_other_instance_is_neither_removed_nor_rolled_back(self, run: Run, mode: str, state: str) -> None:
+        run.hosts = {"n0": {}}
+        services = {one.name: answer(one, previous="bbb") for one in (self.PLAIN, self.FAST)}
+        with taken(node("n0", self.PLAIN, self.FAST)):
+            run.hosts["n0"]["edpm_rollout_found"] = {"services": services, "planned": []}
+            run.deploy(mode, self.ASKED)
+        assert run.calls == [("n0", {"state": state, "service": "nova_compute", "instance": ""})]
+
+    def test_the_other_instance_is_not_deployed(self, run: Run) -> None:
+        run.hosts = {"n0": {}}
+        with taken(node("n0", self.PLAIN, self.FAST)):
+            run.deploy(question=self.ASKED)
+        assert [read(options["bundle"]).name for _host, options in run.calls] == ["nova_compute"]
+
+    def test_both_are_meant_by_the_name_alone(self, run: Run) -> None:
+        run.hosts = {"n0": {}}
+        services = {one.name: answer(one) for one in (self.PLAIN, self.FAST)}
+        run.hosts["n0"]["edpm_rollout_found"] = {"services": services}
+        run.deploy("remove", Question("n0", "nova_compute"))
+        assert sorted(options["instance"] for _host, options in run.calls) == ["", "fast"]
+
+
 @pytest.mark.parametrize(
     ("question", "said"),
     [(Question(), "Nothing is removed unless a node is named"), (Question("nobody"), "has no host nobody")],

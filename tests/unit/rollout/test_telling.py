@@ -169,3 +169,16 @@ class TestRemoval:
     def test_only_the_services_that_were_asked_for_are_told(self) -> None:
         run = begun("remove", {"services": {}}, Question("n0", "nova_compute,other"))
         assert set(results(run)) == {"nova_compute"}
+
+    def test_an_instance_that_stays_is_not_told_as_off(self) -> None:
+        meta = Metadata(Reference("NovaExternalCompute", "openstack", "n0-fast"))
+        fast = ServiceResource(meta, "nova.openstack.org/v1beta1", "n0", cell="nova-cell1", instance="fast")
+        known = snapshot.taken()
+        assert known is not None
+        both = (*known.resources.service_resources, fast)
+        snapshot._run.snapshot = Snapshot(Resources(service_resources=both))
+        assert set(results(begun("remove", {"services": {}}, Question("n0", "nova_compute")))) == {
+            "nova_compute",
+            "nova_compute@fast",
+        }
+        assert set(results(begun("remove", {"services": {}}, Question("n0", "nova_compute@")))) == {"nova_compute"}
