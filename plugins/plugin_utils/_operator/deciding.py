@@ -25,7 +25,7 @@ from .._control.names import (
 )
 from .._control.standing import Standing
 from .._control.status import Services, key_of
-from .._control.wanted import Chosen, services_of
+from .._control.wanted import EE_FIELD, Chosen, services_of
 from .._dataplane.model import Reference
 
 DEPLOY, REMOVE, RESTART_TASK, ROLLBACK_TASK = "deploy", "remove", "restart", "rollback"
@@ -57,6 +57,12 @@ class Need:
     def network_attachments(self) -> tuple[str, ...]:
         """The networks that lead to the node, as its service objects name them."""
         return tuple(dict.fromkeys(name for one in self.objects for name in one.spec.get("networkAttachments") or ()))
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """The images that runs are to come from, as its service objects name them."""
+        named = (str(one.spec.get(EE_FIELD) or "") for one in self.objects)
+        return tuple(dict.fromkeys(image for image in named if image))
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -136,11 +142,14 @@ def needs(world: World, services: Services, going: Iterable[Going], chosen: Chos
 
 
 def batches(found: Iterable[Need]) -> list[Batch]:
-    """What arrives together runs together: one run for each task and set of services; a removal runs by itself."""
+    """What arrives together runs together: one run for each task, set of services and image.
+
+    A removal runs by itself.
+    """
     made: dict[tuple[str, ...], Batch] = {}
     for need in found:
         alone = () if need.task == DEPLOY else (need.node, need.key)
-        key = (need.task, need.namespace, *need.services, "", *alone)
+        key = (need.task, need.namespace, *need.services, "", *need.images, "", *alone)
         made.setdefault(key, Batch(need.task, need.namespace, need.services)).needs.append(need)
     return list(made.values())
 

@@ -20,7 +20,7 @@ from .._jobs import manifests
 from .._jobs.jobs import CONFIG_MAPS, PODS
 from .._jobs.order import Order
 from .._jobs.running import Outcome, Runs, Wishes
-from .._jobs.sources import resolved
+from .._jobs.sources import IMAGE_VARIABLE, resolved
 from .._jobs.standing import Standing, obstacle, of_job, of_pod, warning
 from .._jobs.watching import EVENTS, PATIENCE
 from .._kube.client import Client, Object, Resource
@@ -111,6 +111,7 @@ class OperatorRuns:
     def order(self, batch: Batch, world: World, ended: int = 0) -> Order:
         """The run that meets a batch, after so many others that were meant to."""
         options = self._settings.options(namespace=batch.namespace, playbook=PLAYBOOKS[batch.task])
+        options["image"] = options["image"] or _image(batch)
         # A service object stands for its own services alone, and not for other instances on its node.
         told: dict[str, Any] = {"service": ",".join(map(exactly, batch.services))} if batch.services else {}
         if batch.task != DEPLOY:
@@ -209,6 +210,17 @@ def _failed_request(job: Object) -> Failed | None:
     said = stands.message or f"{stands.total - len(stands.done)} of {stands.total} shards failed"
     why = f"failed ({said}); look at the log of its pods."
     return Failed(meta["name"], meta["namespace"], str(meta["uid"]), task, labels.get(ASKER_LABEL, ""), why)
+
+
+def _image(batch: Batch) -> str:
+    """The image that the nodes' own service objects name; empty where the whole cluster has to be asked.
+
+    Where those of one node disagree, any of them can take services off.
+    """
+    images = batch.needs[0].images
+    if batch.task == REMOVE:
+        return images[0] if images else os.environ.get(IMAGE_VARIABLE, "")
+    return images[0] if len(images) == 1 else ""
 
 
 def _no_pattern(pattern: str) -> tuple[str, ...]:

@@ -23,7 +23,8 @@ from ansible_collections.edpm.services.plugins.plugin_utils._control.names impor
 )
 from ansible_collections.edpm.services.plugins.plugin_utils._control.status import key_of, services_in
 from ansible_collections.edpm.services.plugins.plugin_utils._control.wanted import Chosen, wanted_objects
-from ansible_collections.edpm.services.plugins.plugin_utils._jobs.order import Order
+from ansible_collections.edpm.services.plugins.plugin_utils._jobs.order import BadOrderError, Order
+from ansible_collections.edpm.services.plugins.plugin_utils._jobs.sources import IMAGE_VARIABLE
 from ansible_collections.edpm.services.plugins.plugin_utils._operator.deciding import (
     Need,
     batches,
@@ -229,6 +230,66 @@ class TestAnInstanceBesideThePlainOne:
         assert self.orders(asking, fast) == [(task, "libvirt@,nova_compute@")]
         asking = self.fast(status=of_fast, annotations={asked: "1"})
         assert self.orders(plain, asking) == [(task, "nova_compute@fast")]
+
+
+class TestTheImageOfARun:
+    """Where the settings name none."""
+
+    @pytest.fixture(autouse=True)
+    def _nothing_in_the_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv(IMAGE_VARIABLE, raising=False)
+
+    def pair(self, **fields: Any) -> World:
+        """Two nodes whose objects name different images."""
+        first = compute(ansibleEEContainerImage="ee:1", **fields)
+        return plain(first, node("node-1"), compute("node-1", ansibleEEContainerImage="ee:2"))
+
+    def test_nodes_with_different_images_do_not_share_a_deployment(self) -> None:
+        assert [(order.nodes, order.image) for order in ordered(self.pair())] == [
+            (("node-0",), "ee:1"),
+            (("node-1",), "ee:2"),
+        ]
+
+    def test_nodes_with_one_image_do(self) -> None:
+        others = [node("node-1"), compute("node-1", ansibleEEContainerImage="ee:1")]
+        [order] = ordered(plain(compute(ansibleEEContainerImage="ee:1"), *others))
+        assert (order.nodes, order.image) == (("node-0", "node-1"), "ee:1")
+
+    def test_a_removal_takes_that_of_its_own_objects(self) -> None:
+        orders = {order.playbook: order for order in ordered(self.pair(deleting=True))}
+        assert orders["edpm.services.remove"].image == "ee:1"
+
+    def test_a_removal_whose_objects_name_none_takes_that_of_the_environment(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(IMAGE_VARIABLE, "ee:3")
+        others = [compute(f"node-{number}", ansibleEEContainerImage=f"ee:{number}") for number in (1, 2)]
+        cluster = world(compute(deleting=True), node("node-1"), node("node-2"), role(), *others, images=IMAGES)
+        orders = {order.playbook: order for order in ordered(cluster)}
+        assert orders["edpm.services.remove"].image == "ee:3"
+
+    def test_a_removal_of_objects_that_disagree_is_not_held_up(self) -> None:
+        second = compute(instance="fast", deleting=True, ansibleEEContainerImage="ee:2")
+        second["metadata"] |= {"name": "node-0-fast", "uid": "fast"}
+        first = compute(deleting=True, ansibleEEContainerImage="ee:1")
+        [order] = ordered(world(first, second, images=IMAGES))
+        assert (order.extra_vars["service"], order.image) == ("libvirt@,nova_compute@,nova_compute@fast", "ee:1")
+
+    def test_a_request_takes_that_of_the_object_which_asks(self) -> None:
+        other = compute(owned=False, instance="fast", ansibleEEContainerImage="ee:2", deploy=False)
+        other["metadata"] |= {"name": "node-0-fast", "uid": "fast"}
+        asking = compute(ansibleEEContainerImage="ee:1", annotations={RESTART: "1"})
+        [order] = ordered(plain(asking, other))
+        assert (order.playbook, order.image) == ("edpm.services.restart", "ee:1")
+
+    def test_objects_of_one_node_that_disagree_are_told(self) -> None:
+        other = compute(owned=False, instance="fast", ansibleEEContainerImage="ee:2")
+        other["metadata"] |= {"name": "node-0-fast", "uid": "fast"}
+        with pytest.raises(BadOrderError, match=r"node-0 names the image ee:1 and .*node-0-fast names ee:2"):
+            ordered(plain(compute(ansibleEEContainerImage="ee:1"), other))
+
+    def test_the_settings_come_first(self) -> None:
+        assert {order.image for order in ordered(self.pair(deleting=True), image="ee:9")} == {"ee:9"}
 
 
 class TestLeaving:
