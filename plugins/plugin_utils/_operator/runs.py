@@ -15,10 +15,11 @@ from datetime import datetime
 from typing import Any
 
 from .._control.look import World
+from .._control.names import ABANDON
 from .._dataplane.planned import exactly
 from .._jobs import manifests
 from .._jobs.jobs import CONFIG_MAPS, PODS
-from .._jobs.order import Order
+from .._jobs.order import BadOrderError, Order
 from .._jobs.running import Outcome, Runs, Wishes
 from .._jobs.sources import IMAGE_VARIABLE, resolved
 from .._jobs.standing import Standing, obstacle, of_job, of_pod, warning
@@ -113,7 +114,7 @@ class OperatorRuns:
         options = self._settings.options(namespace=batch.namespace, playbook=PLAYBOOKS[batch.task])
         options["image"] = options["image"] or _image(batch)
         # A service object stands for its own services alone, and not for other instances on its node.
-        told: dict[str, Any] = {"service": ",".join(map(exactly, batch.services))} if batch.services else {}
+        told: dict[str, Any] = {"service": ",".join(map(exactly, _services(batch)))}
         if batch.task != DEPLOY:
             told["node"] = batch.nodes[0]
         if batch.task == REMOVE:
@@ -210,6 +211,16 @@ def _failed_request(job: Object) -> Failed | None:
     said = stands.message or f"{stands.total - len(stands.done)} of {stands.total} shards failed"
     why = f"failed ({said}); look at the log of its pods."
     return Failed(meta["name"], meta["namespace"], str(meta["uid"]), task, labels.get(ASKER_LABEL, ""), why)
+
+
+def _services(batch: Batch) -> tuple[str, ...]:
+    """Whom the run is for; to a playbook no name at all would mean whatever is on the node."""
+    if not batch.services:
+        raise BadOrderError(
+            f"{batch.needs[0].objects[0].ref} stands for no known service, and a {batch.task} that names none is of "
+            f"the whole node; restore its kind's definition, or let the object go by its annotation {ABANDON}: true."
+        )
+    return batch.services
 
 
 def _image(batch: Batch) -> str:

@@ -232,6 +232,20 @@ class TestAnInstanceBesideThePlainOne:
         assert self.orders(plain, asking) == [(task, "nova_compute@fast")]
 
 
+@pytest.mark.parametrize(
+    ("task", "more"), [("remove", {"deleting": True}), ("restart", {"annotations": {RESTART: "1"}})]
+)
+def test_an_object_of_a_kind_without_a_definition_is_not_taken_for_the_whole_node(task: str, more: Body) -> None:
+    stray = {**compute(**more), "apiVersion": "partner.example.com/v1", "kind": "PartnerThing"}
+    cluster = plain(stray)
+    assert [(need.task, need.services) for need in decided(cluster) if need.task == task] == [(task, ())]
+    sentence = (
+        f"PartnerThing openstack/node-0 stands for no known service, and a {task} that names none is of the whole"
+    )
+    with pytest.raises(BadOrderError, match=sentence):
+        ordered(cluster, image="ee:1")
+
+
 class TestTheImageOfARun:
     """Where the settings name none."""
 
