@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One machine at a time: each file of tests has its own, which is gone when the file ends."""
+"""One machine at a time: each file of tests that names a security module has its own, which is gone when it ends."""
 
 from __future__ import annotations
 

@@ -61,6 +61,7 @@ class Claims:
             if states[unit].file == "disabled":
                 self._change("enable", unit)
             if unit != watched and not states[unit].is_active:
+                self._free(unit, self._record.node_units, states)
                 self._started(unit)
         self._node.firewall.have(self._record.name, self._record.unit, self._record.ports)
 
@@ -76,11 +77,13 @@ class Claims:
         off, bare = _without(enabled, note.get("enabled", ())), _without(masked, note.get("masked", ()))
         if not off and not bare:
             return
-        others = self._others()
+        others, states = self._others(), self._states(off)
         for verb, units, words in (("disable", off, ("--now",)), ("unmask", bare, ())):
             for unit in units:
                 if unit not in others:
                     self._node.systemd.change(verb, unit, *words)
+        for unit in _without(others, off):
+            self._free(unit, enabled, states)
         kept = {"enabled": _without(off, note.get("enabled", ())), "masked": _without(bare, note.get("masked", ()))}
         self._home.write_note(_NOTE, kept)
 
@@ -98,8 +101,8 @@ class Claims:
         for told in self._node.firewall.lacking(record.name, record.unit, record.ports):
             yield Drift(told, "")
 
-    def _states(self) -> dict[str, UnitState]:
-        units = (*self._record.node_units, *self._record.masked)
+    def _states(self, more: Iterable[str] = ()) -> dict[str, UnitState]:
+        units = (*self._record.node_units, *self._record.masked, *more)
         found = self._node.systemd.states(units)
         return {unit: found.get(unit, UnitState()) for unit in units}
 
@@ -138,6 +141,16 @@ class Claims:
 
     def _started(self, unit: str) -> None:
         self._check("start", unit, self._node.systemd.start(unit))
+
+    def _free(self, unit: str, fellows: Iterable[str], states: dict[str, UnitState]) -> None:
+        """End the service of a socket that comes or goes: it has the sockets that it began with, and no others.
+
+        Only one that a fellow of the socket starts again is ended, and never the one that is watched.
+        """
+        service = states[unit].triggers
+        again = (states[one].triggers for one in fellows if one != unit)
+        if service and service != self._record.unit and service in again:
+            self._node.systemd.stop([service])
 
     def _check(self, verb: str, unit: str, complaint: str) -> None:
         if complaint:

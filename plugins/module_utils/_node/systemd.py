@@ -14,7 +14,10 @@ from pathlib import Path
 from .commands import NOT_FOUND, Run
 from .errors import NotPrepared, UnitRefused, one_line
 
-_SHOWN = ("ActiveState", "SubState", "LoadState", "InvocationID", "NRestarts", "Result", "UnitFileState", "MainPID")
+_SHOWN = (
+    *("ActiveState", "SubState", "LoadState", "InvocationID", "NRestarts", "Result", "UnitFileState", "MainPID"),
+    "Triggers",
+)
 #: Where distributions put the generator.
 GENERATORS = (
     "/usr/lib/systemd/system-generators/podman-system-generator",
@@ -42,6 +45,8 @@ class UnitState:
     file: str = ""
     #: The number of its main process; of a container that is the one that watches over it.
     main: int = 0
+    #: What it starts when somebody comes; of a socket that is its service.
+    triggers: str = ""
 
     @property
     def is_active(self) -> bool:
@@ -162,6 +167,7 @@ def _state(block: str) -> UnitState:
         result=values.get("Result", ""),
         file=values.get("UnitFileState", ""),
         main=_number(values.get("MainPID", "")),
+        triggers=values.get("Triggers", ""),
     )
 
 

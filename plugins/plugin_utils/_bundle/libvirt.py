@@ -122,6 +122,8 @@ _UNITS = {
     ),
 }
 _REMOTE = {MODULAR: "virtproxyd", MONOLITHIC: "libvirtd"}
+#: Nothing starts the second before somebody talks to the first; renewed certificates are told to it.
+_PROXY_SOCKETS = ("virtproxyd-tls.socket", "virtproxyd-admin.socket")
 #: They would answer on the modular daemons' sockets.
 _MASKED = ("libvirtd.service", *(f"libvirtd{one}.socket" for one in ("", "-ro", "-admin", "-tls", "-tcp")))
 #: A daemon that ends when nobody talks to it is not one that can be watched.
@@ -227,9 +229,10 @@ def _pem(source: ConfigSource, directory: str, name: str) -> File:
 def _listening(running: Running, daemons: str) -> Running:
     remote = _REMOTE.get(daemons, "libvirtd")
     ports = (*running.ports, _TLS_PORT)
-    renew = ("virt-admin", f"--connect={remote}:///system", "server-update-tls", remote)
+    # virtproxyd has the sockets of libvirtd, whose place it takes; by a name of its own it is not found.
+    renew = ("virt-admin", "--connect=libvirtd:///system", "server-update-tls", remote)
     if daemons == MODULAR:
-        return replace(running, node_units=(*running.node_units, "virtproxyd-tls.socket"), ports=ports, reload=renew)
+        return replace(running, node_units=(*running.node_units, *_PROXY_SOCKETS), ports=ports, reload=renew)
     if daemons == MONOLITHIC:
         return replace(running, files=_longer(running.files, "edpm.conf", _TLS_SOCKET), ports=ports, reload=renew)
     files = _longer(running.files, "libvirtd.conf", _LISTEN_TLS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lab's images, built from Debian's packages and from nothing else.
+"""The lab's images, built from Debian's packages, one of them from Debian's source too, and from nothing else.
 
 An image is a recipe in tests/lab/images: `<name>.packages` (what Debian brings), `<name>.Containerfile`
 (what is done with it, on top of its parent) and a folder `<name>` with files. The base has no parent; it
@@ -38,6 +38,7 @@ PARENTS = {
     "base": None,
     "node": "base",
     "node-ovn": "node",
+    "node-modular": "node-ovn",
     "machine": "base",
     "kolla": "base",
     "libvirt": "kolla",

@@ -97,7 +97,10 @@ def test_on_a_node_certificates_are_where_its_programs_look() -> None:
     key, qemus = files["/etc/pki/libvirt/private/serverkey.pem"], files["/etc/pki/qemu/server-key.pem"]
     assert (key.mode, key.owner, key.group) == (0o600, "", "")
     assert (qemus.mode, qemus.owner, qemus.group) == (0o640, "", "kvm")
-    assert "virtproxyd-tls.socket" in parcelled(keyed("libvirt", TLS, options=HOST)).node_units
+    sent = parcelled(keyed("libvirt", TLS, options=HOST))
+    assert {"virtproxyd-tls.socket", "virtproxyd-admin.socket"} < set(sent.node_units)
+    # The proxy's sockets are named like libvirtd's.
+    assert sent.reload == ("virt-admin", "--connect=libvirtd:///system", "server-update-tls", "virtproxyd")
     drop_in = live_of(parcelled(keyed("libvirt", TLS, options=DEBIAN)))[
         "/etc/systemd/system/libvirtd.service.d/edpm.conf"
     ]

@@ -29,6 +29,8 @@ class Fabric:
     #: Units of the node: whether they are enabled, and which of them are up.
     files: dict[str, str] = field(default_factory=dict)
     up: set[str] = field(default_factory=set)
+    #: The services of sockets.
+    triggers: dict[str, str] = field(default_factory=dict)
     #: nftables' objects, or None where there is no nft.
     ruleset: list[dict[str, Any]] | None = None
     handles: int = 100
@@ -75,6 +77,8 @@ class NodePrograms:
         files, up = self.fabric.files, self.fabric.up
         if unit not in files and verb in ("enable", "start"):
             return Result(5, "", f"Unit {unit} not found.")
+        if verb == "start" and self.fabric.triggers.get(unit) in up:
+            return Result(1, "", f"Socket service {self.fabric.triggers[unit]} already active, refusing.")
         state = {"enable": "enabled", "disable": "disabled", "mask": "masked", "unmask": "disabled"}
 
         def change() -> None:
@@ -92,7 +96,8 @@ class NodePrograms:
         file = self.fabric.files[unit]
         active = "active" if unit in self.fabric.up else "inactive"
         load = "masked" if file == "masked" else "loaded"
-        return {"ActiveState": active, "LoadState": load, "UnitFileState": file, "InvocationID": unit}
+        told = {"ActiveState": active, "LoadState": load, "UnitFileState": file, "InvocationID": unit}
+        return {**told, "Triggers": self.fabric.triggers.get(unit, "")}
 
     # --- packages --------------------------------------------------------------------------------------------------
     def _dpkg_query(self, words: Words, _: Environment) -> Result:

@@ -191,6 +191,36 @@ def test_what_the_node_refuses_is_told_and_the_service_is_not_touched(debian: Wo
     assert not (home(debian) / "generations/.staging").exists()
 
 
+# --- sockets of a service that is up ---------------------------------------------------------------------------------
+SOCKETS = ("proxy.socket", "proxy-tls.socket")
+
+
+@pytest.fixture
+def proxy(world: World) -> World:
+    world.fabric.files.update({"proxy.socket": "enabled", "proxy-tls.socket": "disabled", "proxy.service": "disabled"})
+    world.fabric.triggers.update(dict.fromkeys(SOCKETS, "proxy.service"))
+    world.fabric.up |= {"proxy.socket", "proxy.service"}
+    return world
+
+
+def test_a_socket_comes_to_a_service_that_another_socket_has_brought_up_and_goes_from_it(proxy: World) -> None:
+    deploy(proxy, bundle_of(proxy, A, FIRST, node_units=SOCKETS))
+    assert proxy.fabric.up == set(SOCKETS), "who talks to the service starts it again, with both"
+    proxy.fabric.up.add("proxy.service")
+    proxy.calls.clear()
+    assert not deploy(proxy, bundle_of(proxy, A, FIRST, node_units=SOCKETS)).changes.any
+    assert proxy.done("stop") == []
+    deploy(proxy, bundle_of(proxy, B, SECOND, node_units=SOCKETS[:1]))
+    assert proxy.fabric.up == {"proxy.socket"}, "the service would go on listening"
+
+
+def test_a_service_that_runs_by_itself_is_not_ended_for_its_socket(proxy: World) -> None:
+    with pytest.raises(NodeError, match=r"systemctl start proxy-tls\.socket failed .*already active"):
+        deploy(proxy, bundle_of(proxy, A, FIRST, node_units=SOCKETS[1:]))
+    assert "proxy.service" in proxy.fabric.up
+    assert proxy.done("stop") == []
+
+
 # --- a service that is no container ----------------------------------------------------------------------------------
 def plain(world: World, digest: str = A, **others: Any) -> Bundle:
     fields = {
