@@ -52,14 +52,20 @@ class Claims:
         for unit in bare:
             self._change("mask", unit, "--now")
 
-    def have(self) -> None:
-        """Have all of it. The unit that is watched is only enabled: starting it is the switch's to do."""
+    def have(self, *, restarts: bool) -> None:
+        """Have all of it. The unit that is watched is only enabled: starting it is the switch's to do.
+
+        While it is up, none of its sockets can be started; where it `restarts` afterwards, it brings them itself.
+        """
         states = self._states()
         watched = "" if self._record.contained else self._record.unit
+        brought = watched if restarts and watched and states[watched].is_active else ""
         for unit in self._record.node_units:
             self._refuse(unit, states[unit])
             if states[unit].file == "disabled":
                 self._change("enable", unit)
+            if brought and states[unit].triggers == brought:
+                continue
             if unit != watched and not states[unit].is_active:
                 self._free(unit, self._record.node_units, states)
                 self._started(unit)

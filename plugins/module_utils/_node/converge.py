@@ -123,7 +123,7 @@ class Convergence:
             if self.bundle.units:
                 self.node.systemd.accepts(tuple(self.bundle.units), [staged / UNITS, self.node.places.units])
             self._validate(staged)
-            self._prepare(staged)
+            self._prepare(staged, restarts=True)
         except Exception:
             self.home.unstage()
             raise
@@ -150,13 +150,13 @@ class Convergence:
             "correct what it names. The running service was not touched."
         )
 
-    def _prepare(self, generation: Path) -> None:
+    def _prepare(self, generation: Path, *, restarts: bool) -> None:
         """All that the service stands on, in an order in which each finds what it needs."""
         self.ground.people()
         self.claims.hold_back()
         self.ground.prepare(generation / "node/tmpfiles.conf")
         self.live.have(self.bundle.live)
-        self.claims.have()
+        self.claims.have(restarts=restarts)
 
     # --- the switch's own ------------------------------------------------------------------------------------------
     def _ready(self) -> None:
@@ -172,7 +172,7 @@ class Convergence:
     def _touch_up(self, changes: Changes) -> bool:
         """Whether it was seen to be healthy afterwards."""
         generation = self.home.generation(self.bundle.digest)
-        self._prepare(generation)
+        self._prepare(generation, restarts=False)
         self.seeds.have(self.bundle.seeds)
         if changes.record:
             self.node.disk.write(generation / "bundle.json", self.wanted.text())

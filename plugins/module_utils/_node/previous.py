@@ -119,7 +119,7 @@ class Return:
         generation = self.home.generation(self.wanted.digest)
         Ground(self.node, _settings(self.wanted, self.files)).settle(generation / "node/tmpfiles.conf")
         self.claims.hold_back()
-        self.claims.have()
+        self.claims.have(restarts=True)
 
 
 def _settings(record: Record, files: tuple[File, ...]) -> Bundle:

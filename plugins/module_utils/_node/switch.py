@@ -130,7 +130,7 @@ class Switch:
         old = record.digest[:7]
         claims = Claims(self.node, self.home, record)
         claims.hold_back()
-        claims.have()
+        claims.have(restarts=self.felt)
         if not self.felt:
             self._install(record)
             return f"generation {old} was not disturbed; correct the cause and run again"

@@ -234,7 +234,8 @@ def _listening(running: Running, daemons: str) -> Running:
     if daemons == MODULAR:
         return replace(running, node_units=(*running.node_units, *_PROXY_SOCKETS), ports=ports, reload=renew)
     if daemons == MONOLITHIC:
-        return replace(running, files=_longer(running.files, "edpm.conf", _TLS_SOCKET), ports=ports, reload=renew)
+        units, files = (*running.node_units, "libvirtd-tls.socket"), _longer(running.files, "edpm.conf", _TLS_SOCKET)
+        return replace(running, node_units=units, files=files, ports=ports, reload=renew)
     files = _longer(running.files, "libvirtd.conf", _LISTEN_TLS)
     return replace(running, command=f"{running.command} --listen", files=files, ports=ports, reload=renew)
 

@@ -125,6 +125,14 @@ def test_qemu_can_read_its_certificates(machine: Machine, mode: str) -> None:
     assert "PRIVATE KEY" in machine.sh(inside + read)
 
 
+@pytest.mark.parametrize("mode", ["host"], indirect=True, scope="module")
+def test_without_certificates_it_no_longer_listens(machine: Machine, mode: str) -> None:
+    gone = machine.deploy(plan_of(mode))
+    assert (gone["failed"], gone["restarted"]) == (False, True), gone["shown"]
+    assert machine.sh("ss --no-header --listening --tcp 'sport = :16514'") == ""
+    assert virsh(machine, mode, "list --name") == "guest"
+
+
 def keys_of(files: dict[str, bytes]) -> dict[str, bytes]:
     return {name.replace(".", "_"): content for name, content in files.items()}
 

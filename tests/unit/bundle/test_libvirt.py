@@ -101,10 +101,10 @@ def test_on_a_node_certificates_are_where_its_programs_look() -> None:
     assert {"virtproxyd-tls.socket", "virtproxyd-admin.socket"} < set(sent.node_units)
     # The proxy's sockets are named like libvirtd's.
     assert sent.reload == ("virt-admin", "--connect=libvirtd:///system", "server-update-tls", "virtproxyd")
-    drop_in = live_of(parcelled(keyed("libvirt", TLS, options=DEBIAN)))[
-        "/etc/systemd/system/libvirtd.service.d/edpm.conf"
-    ]
+    sent = parcelled(keyed("libvirt", TLS, options=DEBIAN))
+    drop_in = live_of(sent)["/etc/systemd/system/libvirtd.service.d/edpm.conf"]
     assert b"Wants=libvirtd-tls.socket" in drop_in.content
+    assert "libvirtd-tls.socket" in sent.node_units, "or it would go on listening when its certificates are gone"
 
 
 @pytest.mark.parametrize(

@@ -276,6 +276,33 @@ def test_one_that_was_enabled_before_runs_on_without_us(virsh: World) -> None:
     assert virsh.fabric.up == {"libvirt.service"}
 
 
+def test_a_socket_of_the_service_itself_comes_with_its_restart_and_goes_before_it(virsh: World) -> None:
+    virsh.fabric.files["tls.socket"] = "disabled"
+    virsh.fabric.triggers["tls.socket"] = "libvirt.service"
+    listening = ("libvirt.service", "virtlogd.socket", "tls.socket")
+    deploy(virsh, plain(virsh))
+    deploy(virsh, plain(virsh, B, node_units=listening))
+    assert virsh.fabric.files["tls.socket"] == "enabled"
+    assert virsh.done("stop") == [], "its restart is the only one"
+    virsh.fabric.up.add("tls.socket")  # by the service's own unit, which wants it
+    plug = Plug()
+    deploy(virsh, plain(virsh), plug=plug)
+    assert plug.names.index("disable tls.socket") < plug.names.index("restart")
+    assert virsh.fabric.up == {"libvirt.service", "virtlogd.socket"}
+
+
+def test_a_socket_that_went_down_alone_is_told_and_costs_no_restart(virsh: World) -> None:
+    virsh.fabric.files["tls.socket"] = "disabled"
+    virsh.fabric.triggers["tls.socket"] = "libvirt.service"
+    made = plain(virsh, node_units=("libvirt.service", "tls.socket"))
+    deploy(virsh, made)
+    virsh.fabric.up.discard("tls.socket")
+    virsh.calls.clear()
+    with pytest.raises(NodeError, match=r"systemctl start tls\.socket failed on the node"):
+        deploy(virsh, made)
+    assert (virsh.done("stop"), virsh.done("restart")) == ([], [])
+
+
 def test_one_that_does_not_answer_on_the_node_goes_back(virsh: World) -> None:
     deploy(virsh, plain(virsh))
     virsh.refuse["virsh version"] = Result(1, "", "no connection")
