@@ -216,10 +216,14 @@ def _reap(pid: int) -> None:
 
 
 def _start_time(pid: int) -> str:
-    """When a process began, in the kernel's ticks since boot; empty when there is no such process."""
+    """When a process began, in the kernel's ticks since boot; empty when there is no such process.
+
+    One whose first thread has ended still holds its files and ports while another of its threads has not.
+    """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:
         return ""
-    return "" if fields[0] == "Z" else f"{boot}/{fields[19]}"
+    state, threads, began = fields[0], int(fields[17]), fields[19]
+    return "" if state == "Z" and threads <= 1 else f"{boot}/{began}"

@@ -28,6 +28,21 @@ with labs.opened("mine", kept=sys.argv[1] == "kept") as lab:
     time.sleep(300 if sys.argv[1] == "own" else 0)
 """
 
+#: A program whose first thread ends while another has not, as it may be for a moment when a process is killed.
+FIRST_THREAD_ENDED = """
+import ctypes, os, threading, time
+from pathlib import Path
+
+def rest():
+    while Path(f"/proc/{os.getpid()}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z":
+        time.sleep(0.01)
+    print("ended", flush=True)
+    time.sleep(300)
+
+threading.Thread(target=rest).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
 
 @pytest.fixture
 def removed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -95,6 +110,19 @@ def test_a_kept_lab_stays_until_it_is_closed(removed: list[str]) -> None:
         assert_dies(owner.sleeper)
     assert labs.names() == []
     assert removed == ["another", "mine"]
+
+
+def test_a_process_has_not_ended_before_its_last_thread_has() -> None:
+    with labs.opened("mine") as lab:
+        log = lab.folder / "log"
+        lab.start("half", [sys.executable, "-c", FIRST_THREAD_ENDED], log=log)
+        limit = time.monotonic() + 60
+        while "ended" not in log.read_text():
+            assert time.monotonic() < limit, log.read_text()
+            time.sleep(0.05)
+        assert lab.runs("half")
+        lab.end("half", at_once=True)
+        assert not lab.runs("half")
 
 
 def test_a_process_that_merely_has_the_number_of_one_of_ours_is_left_alone() -> None:
