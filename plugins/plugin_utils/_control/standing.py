@@ -37,6 +37,7 @@ class Standing:
     ref: Reference
     api_version: str
     uid: str
+    version: str = ""
     generation: int = 0
     annotations: Mapping[str, str] = field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
@@ -87,6 +88,7 @@ def standing(body: Mapping[str, Any]) -> Standing | None:
         ref=Reference(kind, meta.get("namespace", ""), meta.get("name", "")),
         api_version=str(body.get("apiVersion", "")),
         uid=meta.get("uid", ""),
+        version=meta.get("resourceVersion", ""),
         generation=meta.get("generation", 0),
         annotations={name: value for name, value in (meta.get("annotations") or {}).items() if name.startswith(_OURS)},
         finalizers=tuple(meta.get("finalizers") or ()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from .._bundle.bundle import bundle
 from .._dataplane.model import Reference
 from .._dataplane.planned import NodePlan, ServicePlan
 from .._kube.connection import Connection, Settings
-from .._kube.errors import NotAllowedError
+from .._kube.errors import ConflictError, KubernetesError, NotAllowedError
 from .applying import OF_ONE_OBJECT, Outcome, at_once, told
 from .conditions import READY, Run, Service, Told, cut, status_of
 from .events import news_of, post
@@ -28,10 +28,12 @@ from .names import (
     STATUS_MANAGER,
     WRITER,
 )
-from .standing import Standing
+from .standing import Standing, standing
 from .wanted import Chosen, services_of
 
 LONGEST_SUMMARY = 500
+#: How often a run tells an object of its results while others keep changing it.
+TRIES = 5
 
 #: The services of every service object.
 Services = Mapping[Reference, Sequence[Service]]
@@ -78,30 +80,77 @@ def status_over(
         for one in world.service_objects()
         if chosen.has(one.ref.namespace, one.node, [service.name for service in services[one.ref]])
     ]
-    news = {one.ref: status_of(one, services[one.ref], by_object.get(one.ref, {}), run) for one in meant}
-    writing = _Writing(client)
-    written = at_once(writing.status, [(one, status) for one in meant if (status := news[one.ref]) is not None])
-    now = {one.ref: replace(one, status=status) for one in meant if (status := news[one.ref]) is not None}
+
+    def anew(one: Standing) -> dict[str, Any] | None:
+        return status_of(one, services[one.ref], by_object.get(one.ref, {}), run)
+
+    writing = _Writing(client, anew, by_object)
+    changes = [_Change(one, status) for one in meant if (status := anew(one)) is not None]
+    written = [one for one in at_once(writing.status, changes) if one is not None]
+    now = {change.stands.ref: change.after for change, _outcome in written}
     summaries = at_once(writing.summary, list(_summaries(world, now, chosen)))
-    stored = {outcome.ref for outcome in written if outcome.changed}
-    post(client, [event for one in meant if one.ref in stored for event in news_of(one, now[one.ref])])
-    return Reported((*written, *summaries), tuple(unknown), len(meant) - len(written))
+    stored = [change for change, outcome in written if outcome.changed]
+    post(client, [event for change in stored for event in news_of(change.stands, change.after)])
+    outcomes = (*(outcome for _change, outcome in written), *summaries)
+    return Reported(outcomes, tuple(unknown), len(meant) - len(written))
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A status that an object is to get."""
+
+    stands: Standing
+    status: Mapping[str, Any]
+
+    @property
+    def after(self) -> Standing:
+        return replace(self.stands, status=self.status)
+
+    def outcome(self) -> Outcome:
+        ready = self.after.condition(READY)
+        before, after = {"status": dict(self.stands.status)}, {"status": dict(self.status)}
+        sentence = f"{ready['reason']}: {ready['message']}"
+        return Outcome(self.stands.ref, self.stands.node, "updated", sentence, before=before, after=after)
 
 
 class _Writing:
     """Writes one object; what fails there does not stop the others."""
 
-    def __init__(self, client: WatchfulClient) -> None:
-        self._client = client
+    def __init__(
+        self,
+        client: WatchfulClient,
+        anew: Callable[[Standing], Mapping[str, Any] | None],
+        results: Mapping[Reference, Mapping[str, Told]],
+    ) -> None:
+        self._client, self._anew, self._results = client, anew, results
 
-    def status(self, one: tuple[Standing, Mapping[str, Any]]) -> Outcome:
-        stands, status = one
-        body = _body(stands, status=status)
-        conditions = {condition["type"]: condition for condition in status["conditions"]}
-        sentence = f"{conditions[READY]['reason']}: {conditions[READY]['message']}"
-        before, after = {"status": dict(stands.status)}, {"status": dict(status)}
-        outcome = Outcome(stands.ref, stands.node, "updated", sentence, before=before, after=after)
-        return self._write(stands, body, "status", outcome)
+    def status(self, change: _Change) -> tuple[_Change, Outcome] | None:
+        """Onto what was read and nothing newer, so that no digest goes back that a run has just written.
+
+        Whoever has no result to tell leaves a newer status to its writer: the answer is None. Results are told again.
+        """
+        for _again in range(TRIES):
+            body = _body(change.stands, version=change.stands.version, status=change.status)
+            try:
+                return change, self._write(change.stands, body, "status", change.outcome())
+            except ConflictError as error:
+                failed = change, _failed(change.stands, error)
+                fresh = self._read(change.stands)
+            if fresh is None or fresh.uid != change.stands.uid:
+                return failed
+            if not self._results.get(fresh.ref):
+                return None
+            stands = replace(change.stands, status=fresh.status, version=fresh.version)
+            status = self._anew(stands)
+            if status is None:
+                return None
+            change = _Change(stands, status)
+        return failed
+
+    def _read(self, stands: Standing) -> Standing | None:
+        resource = self._client.resource(stands.api_version, stands.ref.kind)
+        found = self._client.get(resource, stands.ref.name, stands.ref.namespace)
+        return None if found is None else standing(found)
 
     def summary(self, one: tuple[Standing, Mapping[str, str]]) -> Outcome:
         stands, annotations = one
@@ -109,14 +158,19 @@ class _Writing:
         known = {name: stands.annotations.get(name) for name in (SERVICES_READY, SERVICES_MESSAGE)}
         sentence = annotations.get(SERVICES_MESSAGE, "it has no service objects any more")
         outcome = Outcome(stands.ref, stands.ref.name, "marked", sentence, before=known, after=annotations)
-        return self._write(stands, body, "", outcome)
+        try:
+            return self._write(stands, body, "", outcome)
+        except ConflictError as error:
+            return _failed(stands, error)
 
     def _write(self, stands: Standing, body: Mapping[str, Any], subresource: str, outcome: Outcome) -> Outcome:
         try:
             resource = self._client.resource(stands.api_version, stands.ref.kind)
             self._client.apply(resource, body, force=True, manager=STATUS_MANAGER, subresource=subresource)
+        except ConflictError:
+            raise
         except OF_ONE_OBJECT as error:
-            return Outcome(stands.ref, outcome.node, "failed", told(error, stands.ref), changed=False)
+            return _failed(stands, error)
         except NotAllowedError as error:
             raise NotAllowedError(
                 f"{str(error).rstrip('.')}; what helps is a RoleBinding to the ClusterRole {WRITER} "
@@ -230,12 +284,20 @@ def _summary(objects: Sequence[Standing]) -> dict[str, str]:
     return {SERVICES_READY: "False", SERVICES_MESSAGE: cut(message, LONGEST_SUMMARY)}
 
 
+def _failed(stands: Standing, error: KubernetesError) -> Outcome:
+    return Outcome(stands.ref, stands.node, "failed", told(error, stands.ref), changed=False)
+
+
 def _named(service: str, instance: str) -> str:
     return f"{service}@{instance}" if instance else service
 
 
-def _body(stands: Standing, annotations: Mapping[str, str] | None = None, **rest: Any) -> dict[str, Any]:
+def _body(
+    stands: Standing, annotations: Mapping[str, str] | None = None, version: str = "", **rest: Any
+) -> dict[str, Any]:
     metadata: dict[str, Any] = {"name": stands.ref.name, "namespace": stands.ref.namespace, "uid": stands.uid}
+    if version:
+        metadata["resourceVersion"] = version
     if annotations:
         metadata["annotations"] = dict(annotations)
     return {"apiVersion": stands.api_version, "kind": stands.ref.kind, "metadata": metadata, **rest}

@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.bundle import bundle
 from ansible_collections.edpm.services.plugins.plugin_utils._control.conditions import Run, Told
-from ansible_collections.edpm.services.plugins.plugin_utils._control.look import WatchfulClient, look
-from ansible_collections.edpm.services.plugins.plugin_utils._control.status import Reported, report_status
+from ansible_collections.edpm.services.plugins.plugin_utils._control.look import WatchfulClient, World, look
+from ansible_collections.edpm.services.plugins.plugin_utils._control.status import (
+    Reported,
+    report_status,
+    status_over,
+)
 from ansible_collections.edpm.services.plugins.plugin_utils._control.wanted import Chosen
 from ansible_collections.edpm.services.plugins.plugin_utils._kube.connection import Connection, Settings
 from ansible_collections.edpm.services.plugins.plugin_utils._kube.errors import NotAllowedError
@@ -237,6 +241,49 @@ def test_the_status_of_others_is_left_alone(reporter: Reporter) -> None:
     assert theirs in status["conditions"]
     assert status["hash"] == {"a": "b"}
     assert reporter.report().outcomes == ()
+
+
+class TestBesideOthers:
+    """Somebody writes between the read and the write of another."""
+
+    def test_a_digest_that_a_run_has_just_told_is_not_put_back(self, reporter: Reporter) -> None:
+        old = read(reporter.site)
+        reporter.report(*reporter.deployed(), nodes=["node-0"])
+        kept = reporter.site.get("nec", "node-0")["status"]
+        done = tell(reporter.site, old)
+        assert "NovaExternalCompute/node-0" not in results_of(done), "nothing failed, and nothing was written"
+        assert reporter.site.get("nec", "node-0")["status"] == kept
+        assert results_of(done)["NovaExternalCompute/node-1"] == "updated", "nobody was faster there"
+
+    def test_a_result_is_told_all_the_same_and_takes_nothing_away(self, reporter: Reporter) -> None:
+        libvirt, compute = reporter.deployed()
+        old = read(reporter.site)
+        reporter.report(libvirt)
+        done = tell(reporter.site, old, compute)
+        assert results_of(done)["NovaExternalCompute/node-0"] == "updated"
+        assert reporter.site.get("nec", "node-0")["status"]["deployedDigests"] == reporter.digests()
+        assert reporter.conditions()["Ready"]["status"] == "True"
+
+    def test_an_object_that_was_made_anew_is_told_of_and_left_alone(self, reporter: Reporter) -> None:
+        site = reporter.site
+        _, compute = reporter.deployed()
+        old = read(site)
+        site.kubectl("patch", "nec", "node-0", "--type=json", '-p=[{"op": "remove", "path": "/metadata/finalizers"}]')
+        site.kubectl("delete", "nec", "node-0")
+        site.reconcile()
+        assert results_of(tell(site, old, compute))["NovaExternalCompute/node-0"] == "failed"
+        assert "status" not in site.get("nec", "node-0")
+
+
+def read(site: Site) -> World:
+    with Connection(site.settings) as connection:
+        return look(WatchfulClient(connection), [site.namespace])
+
+
+def tell(site: Site, world: World, *told: Told) -> Reported:
+    """Write the status that follows from an earlier read."""
+    with Connection(site.settings) as connection:
+        return status_over(WatchfulClient(connection), world, told, Run("other", STAMP, STAMP), chosen=Chosen())
 
 
 def test_check_mode_writes_nothing(reporter: Reporter) -> None:
