@@ -21,6 +21,8 @@ from pathlib import Path
 from .errors import DiskFault, disk_faults
 
 _UNFINISHED = ".edpm-new"
+#: Of a unit, such as libvirtd.service.d; one of the whole system, such as sysctl.d, is not ours to remove.
+_DROP_INS = re.compile(r"\.[a-z]+\.d$")
 #: The user and the group that a file has by itself.
 KEPT = (-1, -1)
 
@@ -160,6 +162,13 @@ class Disk:
         with disk_faults(path):
             path.unlink(missing_ok=True)
         self.settle(path.parent)
+
+    def take(self, path: Path) -> None:
+        """Remove a file with what a killed run left beside it, and a unit's folder of drop-ins that is empty then."""
+        self.sweep(path)
+        self.remove(path)
+        if _DROP_INS.search(path.parent.name):
+            self.remove_empty(path.parent)
 
     def remove_tree(self, path: Path) -> None:
         """Remove a folder with all that is in it; one that is not there is fine."""

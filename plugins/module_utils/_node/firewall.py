@@ -83,9 +83,7 @@ class Firewall:
         else:
             self._nftables.have(_tag(name), ports)
         if text is None:
-            self._disk.sweep(path)
-            self._disk.remove(path)
-            self._disk.remove_empty(path.parent)
+            self._disk.take(path)
         if stale:
             self._systemd.reload()
 

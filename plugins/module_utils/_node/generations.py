@@ -185,8 +185,7 @@ class Home:
     def displace(self, placed: tuple[Placed, ...]) -> None:
         """Take files away that were placed."""
         for one in placed:
-            self._disk.sweep(Path(one.path))
-            self._disk.remove(Path(one.path))
+            self._disk.take(Path(one.path))
 
     def files(self, record: Record) -> tuple[File, ...]:
         """A generation's files with their contents; those that are gone are left out."""

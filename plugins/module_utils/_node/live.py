@@ -135,8 +135,7 @@ class Live:
 
     def _take_away(self, paths: Iterable[str]) -> None:
         for path in paths:
-            self._node.disk.sweep(Path(path))
-            self._node.disk.remove(Path(path))
+            self._node.disk.take(Path(path))
 
     def _note(self, files: Iterable[Known], *, unread: bool) -> None:
         listed: list[dict[str, Any]] = [asdict(one) for one in sorted(files, key=lambda one: one.path)]

@@ -62,8 +62,7 @@ class Seeds:
         """Take away those that are still what the node remembers."""
         gone = self.removable()
         for path in gone:
-            self._node.disk.sweep(Path(path))
-            self._node.disk.remove(Path(path))
+            self._node.disk.take(Path(path))
         return gone
 
     def removable(self) -> tuple[str, ...]:

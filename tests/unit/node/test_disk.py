@@ -59,3 +59,16 @@ def test_of_many_files_nothing_is_left_when_one_cannot_be_written(tmp_path: Path
 def test_a_pipe_in_a_files_place_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     Disk().settle(tmp_path / "pipe")
+
+
+def test_a_units_folder_of_drop_ins_goes_with_its_last_file_and_no_other_folder_does(tmp_path: Path) -> None:
+    ours = tmp_path / "libvirtd.service.d/edpm.conf"
+    shared, systems = tmp_path / "sshd.service.d/edpm.conf", tmp_path / "sysctl.d/edpm.conf"
+    for one in (ours, shared, shared.with_name("theirs.conf"), systems):
+        one.parent.mkdir(exist_ok=True)
+        one.write_text("x")
+    for one in (ours, shared, systems):
+        Disk().take(one)
+    assert sorted(str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*")) == [
+        *("sshd.service.d", "sshd.service.d/theirs.conf", "sysctl.d")
+    ]
