@@ -60,6 +60,11 @@ class NodeOutcome:
     restarts: int = 0
     reason: str = ""
 
+    @property
+    def blocked(self) -> tuple[str, ...]:
+        """What keeps services of it waiting, also where others of them have changed."""
+        return tuple(one.says for one in self.services if one.state == State.BLOCKED)
+
     def data(self) -> dict[str, Any]:
         """For a program."""
         return {

@@ -11,7 +11,7 @@ from .._report.near import listed
 from .._report.written import write
 from . import status
 from .course import BATCH, DONE, FOUND, SUMMARY, Course, Mode, course
-from .outcome import Fate, of_run, outcome
+from .outcome import AGAIN, Fate, NodeOutcome, of_run, outcome
 from .summary import RETRY_FILES, ending
 from .telling import told
 from .working import Call, Work
@@ -99,11 +99,18 @@ def _summary(run: Course, given: Given, variables: Mapping[str, Any], call: Call
         "retry_file": retry if end.again and not check else None,
         "told": told(run, hosts, known, check=check),
         "failing": {
-            one.name: {"msg": one.reason or one.fate.value, "unreachable": one.fate is Fate.UNREACHABLE}
+            one.name: {"msg": _why(one), "unreachable": one.fate is Fate.UNREACHABLE}
             for one in nodes
             if one.name in failing
         },
     }
+
+
+def _why(one: NodeOutcome) -> str:
+    """Why a node makes the run a failed one."""
+    if one.fate in AGAIN or not one.blocked:
+        return one.reason or one.fate.value
+    return " ".join(one.blocked)
 
 
 def _status(run: Course, given: Given, variables: Mapping[str, Any], call: Call, tell: Tell) -> dict[str, Any]:

@@ -37,9 +37,8 @@ class Ending:
         return [one.name for one in self.nodes if one.fate in AGAIN]
 
     def failing(self, *, strict: bool) -> list[str]:
-        """The nodes that make the run a failed one."""
-        bad = (*AGAIN, Fate.BLOCKED) if strict else AGAIN
-        return [one.name for one in self.nodes if one.fate in bad]
+        """The nodes that make the run a failed one; when it is strict, those too where a service is blocked."""
+        return [one.name for one in self.nodes if one.fate in AGAIN or (strict and one.blocked)]
 
     @property
     def said(self) -> str:

@@ -190,3 +190,13 @@ def test_a_job_deploys_a_service_to_a_real_node_and_a_second_one_changes_nothing
     second = site.in_cluster("edpm.services.deploy", node=NODES[0])
     assert second.returncode == 0, second.stdout + second.stderr
     assert "1 ok" in second.stdout
+
+
+def test_a_job_restarts_the_service_of_the_node_that_is_named(site: Site) -> None:
+    invocation = ("systemctl", "show", "--property=InvocationID", "edpm_libvirt.service")
+    before = site.nodes.ssh(NODES[0], *invocation).stdout
+
+    done = site.in_cluster("edpm.services.restart", node=NODES[0], service="libvirt")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert site.nodes.ssh(NODES[0], *invocation).stdout != before

@@ -27,7 +27,7 @@ TREE = SOURCE.parents[1]
 PARTS = ("galaxy.yml", "meta", "playbooks", "plugins", "requirements.txt", "roles")
 
 #: Over the collection's own requirements.
-TOOLS = ("ansible-core>=2.19,<2.22", "ansible-runner>=2.4,<3", "openstacksdk>=4", "pip")
+TOOLS = ("ansible-core>=2.19,<2.22", "ansible-runner>=2.4,<3", "openstacksdk>=4,<5", "pip")
 
 #: The Python of the images' suite, and what wheels call the two architectures.
 PYTHON = "3.13"

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from ansible_collections.edpm.services.plugins.modules.ee_job import DOCUMENTATION
 from ansible_collections.edpm.services.plugins.plugin_utils._jobs.options import SPEC
+from edpm_lab import ee
 
 ROOT = Path(__file__).resolve().parents[3]
 RBAC = ROOT / "roles/cluster/files/rbac"
@@ -35,6 +36,13 @@ def test_ansible_builder_takes_the_definition(tmp_path: Path) -> None:
     made = (tmp_path / "Containerfile").read_text()
     assert "USER 1001:0" in made
     assert "/run/edpm/extrausers" in made
+
+
+def test_the_labs_image_holds_what_the_definition_names_and_no_more() -> None:
+    named = yaml.safe_load((ROOT / "extensions/ee/execution-environment.yml").read_text())["dependencies"]
+    tools = [named["ansible_core"]["package_pip"], named["ansible_runner"]["package_pip"], *named["python"]]
+
+    assert {*ee.TOOLS} == {*tools, "pip"}
 
 
 def test_the_collection_tells_ansible_builder_what_it_needs() -> None:

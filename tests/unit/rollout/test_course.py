@@ -230,6 +230,14 @@ def test_strict_makes_a_blocked_node_a_failure(run: Run) -> None:
     assert set(end["failing"]) == {"n"}
 
 
+def test_strict_looks_at_every_service_of_a_node_that_changed(run: Run) -> None:
+    run.hosts = {"n": {}}
+    with taken(node("n", service("libvirt"), service(blocked=("The Secret is missing.",)))):
+        end = run.deploy(strict=True)
+    assert counts(end) == {"changed": 1}
+    assert "The Secret is missing." in end["failing"]["n"]["msg"]
+
+
 def test_a_service_without_an_image_is_refused_and_its_neighbours_go_on(run: Run) -> None:
     nodes = with_agents(run, 1, service(image=None), service("libvirt"))
     with taken(*nodes):
