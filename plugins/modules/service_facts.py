@@ -86,6 +86,12 @@ services:
       description: The digest of the live generation, null when there is none.
       returned: success
       type: str
+    settings:
+      description:
+        - The digest of what the generation's own one leaves out because no change of it needs a restart, such as ports,
+          folders and the health check; null where nothing is live.
+      returned: success
+      type: str
     previous:
       description: The digest of the generation before, null when there is none.
       returned: success
@@ -101,9 +107,9 @@ services:
       type: str
     drift:
       description:
-        - The live files and units that are not as they were written, and the ports and units of the node that are
-          not as
-          the service needs them, each with its RV(services.drift[].what).
+        - The live files and units that are not as they were written, and the ports, units, accounts, folders and
+          kernel settings of the node that are not as the service needs them, each with its
+          RV(services.drift[].what).
       returned: success
       type: list
       elements: dict
@@ -116,7 +122,7 @@ services:
         what:
           description:
             - One of V(changed), V(missing), V(added), V(replaced) and V(mode or owner), for a unit of the node one of
-              V(disabled), V(down) and V(not masked).
+              V(disabled), V(down) and V(not masked), for a kernel module V(unloaded).
           returned: success
           type: str
           sample: changed

@@ -102,6 +102,19 @@ class Folder:
 
 
 @dataclass(frozen=True)
+class Footing:
+    """What a service stands on besides its files."""
+
+    groups: tuple[Group, ...] = ()
+    users: tuple[User, ...] = ()
+    folders: tuple[Folder, ...] = ()
+    packages: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    tmpfiles: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    sysctls: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Validation:
     """A command that judges the staged files, run in the image with those files at their places.
 
@@ -181,6 +194,12 @@ class Bundle:
     def name(self) -> str:
         """`<service>` or `<service>@<instance>`."""
         return f"{self.service}@{self.instance}" if self.instance else self.service
+
+    @property
+    def footing(self) -> Footing:
+        """What the service stands on."""
+        people = self.groups, self.users
+        return Footing(*people, self.folders, self.packages, self.tmpfiles, self.modules, self.sysctls)
 
     @property
     def unit(self) -> str:

@@ -50,7 +50,7 @@ class Convergence:
         self.home = Home(node.disk, node.places, bundle.name)
         self.files = contents(bundle, self.home.generation(bundle.digest))
         self.wanted = recorded(bundle, self.files, node.places)
-        self.ground = Ground(node, bundle)
+        self.ground = Ground(node, bundle.name, bundle.footing)
         self.claims = Claims(node, self.home, self.wanted)
         self.live = Live(node, self.home)
         self.seeds = Seeds(node, self.home)

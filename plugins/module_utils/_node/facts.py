@@ -15,6 +15,7 @@ from . import guards, health
 from .claims import Claims
 from .errors import NodeRefused, disk_faults
 from .generations import Drift, Home, homes
+from .ground import Ground
 from .live import Live
 from .node import Node
 from .record import Record
@@ -67,13 +68,15 @@ def _one(node: Node, home: Home, record: Record | None, unit: str, state: UnitSt
     live, seeds = Live(node, home), Seeds(node, home)
     drift: tuple[Drift, ...] = ()
     if record:
-        drift = (*home.drift(record), *live.drift(), *seeds.drift(), *Claims(node, home, record).drift())
+        ground = Ground(node, home.name, record.footing).drift()
+        drift = (*home.drift(record), *live.drift(), *seeds.drift(), *Claims(node, home, record).drift(), *ground)
     service, _at, instance = home.name.partition("@")
     pending = home.note("pending.json").get("invocation", "")
     return {
         "service": service,
         "instance": instance,
         "digest": record.digest if record else None,
+        "settings": record.settings if record else None,
         "previous": home.previous or None,
         "generations": home.digests(),
         "image": record.image if record else None,

@@ -14,57 +14,61 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .bundle import Bundle, Folder
+from .bundle import Folder, Footing
 from .errors import NodeRefused, disk_faults
+from .generations import Drift
 from .node import Node
 
 
 @dataclass(frozen=True)
 class Ground:
-    """The ground of one bundle on one node."""
+    """The ground of one service on one node."""
 
     node: Node
-    bundle: Bundle
+    service: str
+    footing: Footing
 
     def lacking(self) -> tuple[str, ...]:
-        """What is not as the bundle asks, by name."""
-        return tuple(self._lacking())
+        """What is not as the service asks, by name."""
+        missing = self.node.packages.missing(self.service, self.footing.packages)
+        return (*(one.name for one in self.drift()), *(f"package {one}" for one in missing))
+
+    def drift(self) -> Iterator[Drift]:
+        """The same, for a service that has had all of it; packages are told by the units that they bring."""
+        accounts, footing = self.node.accounts, self.footing
+        yield from (Drift(f"group {one.name}", "changed") for one in footing.groups if accounts.lacks_group(one))
+        yield from (Drift(f"user {one.name}", "changed") for one in footing.users if accounts.lacks_user(one))
+        yield from (Drift(f"folder {one.path}", "changed") for one in footing.folders if self._differs(one))
+        yield from (Drift(f"kernel module {one}", "unloaded") for one in footing.modules if not self._has_module(one))
+        settings = footing.sysctls.items()
+        changed = (key for key, value in settings if self._setting(key) != _words(value))
+        yield from (Drift(f"kernel setting {key}", "changed") for key in changed)
 
     def people(self) -> None:
         """Have the accounts. Packages come later: one that makes an account must find it with its number."""
-        for group in self.bundle.groups:
+        for group in self.footing.groups:
             self.node.accounts.have_group(group)
-        for user in self.bundle.users:
+        for user in self.footing.users:
             self.node.accounts.have_user(user)
 
     def prepare(self, tmpfiles: Path) -> None:
         """Have the rest; `tmpfiles` is the file with those lines."""
-        self.node.packages.have(self.bundle.name, self.bundle.packages)
-        for folder in self.bundle.folders:
+        self.node.packages.have(self.service, self.footing.packages)
+        for folder in self.footing.folders:
             if self._differs(folder):
                 self._have_folder(folder)
         self.settle(tmpfiles)
 
     def settle(self, tmpfiles: Path) -> None:
         """Have what a start of the node would bring, too: runtime folders, kernel modules and kernel settings."""
-        if self.bundle.tmpfiles:
+        if self.footing.tmpfiles:
             self._run("tmpfiles lines", ["systemd-tmpfiles", "--create", str(tmpfiles)])
-        for module in self.bundle.modules:
+        for module in self.footing.modules:
             if not self._has_module(module):
                 self._run(f"kernel module {module}", ["modprobe", module])
-        for key, value in self.bundle.sysctls.items():
+        for key, value in self.footing.sysctls.items():
             if self._setting(key) != _words(value):
                 self._set(key, value)
-
-    def _lacking(self) -> Iterator[str]:
-        accounts = self.node.accounts
-        yield from (f"group {one.name}" for one in self.bundle.groups if accounts.lacks_group(one))
-        yield from (f"user {one.name}" for one in self.bundle.users if accounts.lacks_user(one))
-        yield from (f"package {one}" for one in self.node.packages.missing(self.bundle.name, self.bundle.packages))
-        yield from (f"folder {one.path}" for one in self.bundle.folders if self._differs(one))
-        yield from (f"kernel module {one}" for one in self.bundle.modules if not self._has_module(one))
-        settings = self.bundle.sysctls.items()
-        yield from (f"kernel setting {key}" for key, value in settings if self._setting(key) != _words(value))
 
     def _differs(self, folder: Folder) -> bool:
         try:
@@ -78,7 +82,7 @@ class Ground:
 
     def _have_folder(self, folder: Folder) -> None:
         path = Path(folder.path)
-        uid, gid = self.node.accounts.numbers(f"A folder of {self.bundle.name}", folder.owner, folder.group)
+        uid, gid = self.node.accounts.numbers(f"A folder of {self.service}", folder.owner, folder.group)
         new = not path.is_dir()
         self.node.disk.make_folder(path, 0o755 if folder.mode is None else folder.mode, 0o755)
         with disk_faults(path):
@@ -103,7 +107,7 @@ class Ground:
         if not self._file(key).exists():
             raise NodeRefused(
                 f"The node's kernel has no setting {key}; load the module that brings it, or take it out "
-                f"of the definition of {self.bundle.name}. The service was not touched."
+                f"of the definition of {self.service}. The service was not touched."
             )
         self.node.disk.set_value(self._file(key), value)
 
@@ -116,7 +120,7 @@ class Ground:
         answer = self.node.run(argv, {})
         if not answer.ok:
             raise NodeRefused(
-                f"The {what} of {self.bundle.name} cannot be had on the node: {answer.said}; see to it "
+                f"The {what} of {self.service} cannot be had on the node: {answer.said}; see to it "
                 "there, or change the definition. The service was not touched."
             )
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from .bundle import Bundle, File, Image
+from .bundle import File, Footing
 from .changes import Changes, Seen, compare, differences, look
 from .claims import Claims
 from .errors import ImageMissing, NothingBefore
@@ -117,25 +117,20 @@ class Return:
     def _prepare(self) -> None:
         """Accounts and folders are only ever added to, so they are still there; settings may have changed since."""
         generation = self.home.generation(self.wanted.digest)
-        Ground(self.node, _settings(self.wanted, self.files)).settle(generation / "node/tmpfiles.conf")
+        Ground(self.node, self.home.name, _footing(self.files)).settle(generation / "node/tmpfiles.conf")
         self.claims.hold_back()
         self.claims.have(restarts=True)
 
 
-def _settings(record: Record, files: tuple[File, ...]) -> Bundle:
-    """As much of a generation's bundle as its files for the node tell."""
+def _footing(files: tuple[File, ...]) -> Footing:
+    """As much of what a generation stands on as its files for the node tell."""
     texts = {file.path: file.content.decode() for file in files if file.path.startswith("node/")}
     lines = {
         path: tuple(line for line in text.splitlines() if line and not line.startswith("#"))
         for path, text in texts.items()
     }
     parted = (line.partition(" = ") for line in lines.get("node/sysctl.conf", ()))
-    return Bundle(
-        service=record.service,
-        instance=record.instance,
-        digest=record.digest,
-        image=Image(record.image),
-        units={},
+    return Footing(
         tmpfiles=lines.get("node/tmpfiles.conf", ()),
         modules=lines.get("node/modules.conf", ()),
         sysctls={key: value for key, _equals, value in parted},

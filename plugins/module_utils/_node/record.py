@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .bundle import GENERATION, Bundle, File, Health
+from .bundle import GENERATION, Bundle, File, Folder, Footing, Group, Health, User
 
 FILE = "bundle.json"
 UNITS = "units"
@@ -92,6 +92,14 @@ class Record:
     masked: tuple[str, ...] = ()
     busy: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
+    footing: Footing = field(default_factory=Footing)
+
+    @property
+    def settings(self) -> str:
+        """The digest of what a generation's own digest leaves out, since no change of it needs a restart."""
+        told = asdict(self)
+        named = {name: told[name] for name in ("health", *_LISTS, "footing")}
+        return sha256(json.dumps(named, sort_keys=True).encode())
 
     @property
     def name(self) -> str:
@@ -158,7 +166,13 @@ def recorded(bundle: Bundle, files: tuple[File, ...], places: Places) -> Record:
         masked=bundle.masked,
         busy=bundle.busy,
         data=bundle.data,
+        footing=bundle.footing,
     )
+
+
+def settings(bundle: Bundle) -> str:
+    """The digest of what the generation's own digest leaves out."""
+    return recorded(bundle, (), Places()).settings
 
 
 def read_record(text: bytes) -> Record | None:
@@ -171,6 +185,7 @@ def read_record(text: bytes) -> Record | None:
                 "files": tuple(Recorded(**one) for one in data["files"]),
                 "placed": tuple(Placed(**one) for one in data["placed"]),
                 "health": _health(data["health"]),
+                "footing": _footing(data.get("footing") or {}),
                 **{name: tuple(data[name]) for name in _LISTS if name in data},
             }
         )
@@ -185,3 +200,15 @@ def sha256(content: bytes) -> str:
 
 def _health(data: Mapping[str, Any]) -> Health:
     return Health(**{**data, "command": tuple(data["command"])})
+
+
+def _footing(data: Mapping[str, Any]) -> Footing:
+    return Footing(
+        groups=tuple(Group(**one) for one in data.get("groups", ())),
+        users=tuple(User(**{**one, "groups": tuple(one["groups"])}) for one in data.get("users", ())),
+        folders=tuple(Folder(**one) for one in data.get("folders", ())),
+        packages={manager: tuple(names) for manager, names in data.get("packages", {}).items()},
+        tmpfiles=tuple(data.get("tmpfiles", ())),
+        modules=tuple(data.get("modules", ())),
+        sysctls=dict(data.get("sysctls", {})),
+    )

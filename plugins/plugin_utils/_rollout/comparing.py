@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from ...module_utils._node import bundle as node
+from ...module_utils._node.record import settings
 from .._bundle.digest import short
 from .._bundle.migration import known_hosts_path
 from .._bundle.parcel import parcel
@@ -113,6 +114,8 @@ def differences(wanted: node.Bundle, found: Found, apart: str = "") -> Iterator[
     if found.get("digest") != wanted.digest:
         before, after = found.get("image") or "", wanted.image.reference
         yield f"image {before or 'none'} → {after}" if before != after else "files"
+    elif found.get("settings") != settings(wanted):
+        yield "settings"
     yield from (f"{one['name']} was {one['what']} by hand" for one in found.get("drift") or ())
     yield from live_differences(wanted.live, found, apart)
     if found.get("unfinished"):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,11 +11,11 @@ from typing import Any, NoReturn
 
 import pytest
 from ansible_collections.edpm.services.plugins.module_utils._node import calls, modules, telling
-from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Health
+from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Folder, Health
 from ansible_collections.edpm.services.plugins.module_utils._node.commands import NOT_FOUND, Result
 from ansible_collections.edpm.services.plugins.module_utils._node.errors import NodeError
 from ansible_collections.edpm.services.plugins.module_utils._node.facts import facts, host_keys, public_contents
-from ansible_collections.edpm.services.plugins.module_utils._node.record import Places
+from ansible_collections.edpm.services.plugins.module_utils._node.record import Places, settings
 from ansible_collections.edpm.services.plugins.module_utils._node.travel import written
 
 from .fakes import bundle_of, deploy, node_of, text
@@ -43,6 +44,7 @@ def test_every_service_is_told_with_one_question_to_systemd(world: World) -> Non
         "service": "nova_compute",
         "instance": "",
         "digest": B,
+        "settings": settings(bundle_of(world, B, NEXT)),
         "previous": A,
         "generations": [B, A],
         "image": IMAGE,
@@ -257,3 +259,33 @@ def test_programs_are_run_without_a_shell_and_a_missing_one_is_an_answer() -> No
     assert (argv, options["expand_user_and_vars"], options["environ_update"]["A"]) == (["podman", "$HOME"], False, "b")
     gone = modules.runner(Module(FileNotFoundError(2, "No such file")))(["podman"], {})
     assert (gone.rc, gone.err) == (NOT_FOUND, "podman: No such file")
+
+
+def test_what_a_digest_leaves_out_has_one_of_its_own(world: World, tmp_path: Path) -> None:
+    made = bundle_of(world, A, FILES)
+    deploy(world, made)
+    told = facts(node_of(world), ask=True)["nova_compute"]
+    assert told["settings"] == settings(made)
+    changed = [
+        dataclasses.replace(made, ports=("tcp 9100",)),
+        dataclasses.replace(made, health=Health(("true",))),
+        dataclasses.replace(made, folders=(Folder(str(tmp_path / "data")),)),
+        dataclasses.replace(made, busy=("ps",)),
+    ]
+    assert len({settings(made), *map(settings, changed)}) == 1 + len(changed)
+    for one in changed:
+        outcome = deploy(world, one).result(check=False)
+        assert (outcome["changed"], outcome["restarted"]) == (True, False)
+        assert facts(node_of(world), ask=True)["nova_compute"]["settings"] == settings(one)
+
+
+def test_what_the_service_stands_on_drifts_too_and_is_repaired(world: World, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    made = bundle_of(world, A, FILES, folders=(Folder(str(folder), 0o750),))
+    deploy(world, made)
+    assert facts(node_of(world), ask=True)["nova_compute"]["drift"] == []
+    folder.chmod(0o755)
+    drift = facts(node_of(world), ask=True)["nova_compute"]["drift"]
+    assert drift == [{"name": f"folder {folder}", "what": "changed"}]
+    assert not deploy(world, made).result(check=False)["restarted"]
+    assert facts(node_of(world), ask=True)["nova_compute"]["drift"] == []

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from ansible_collections.edpm.services.plugins.module_utils._node.record import settings
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.bundle import bundle
+from ansible_collections.edpm.services.plugins.plugin_utils._bundle.parcel import parcel
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.model import Reference, Resources, Snapshot
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned import (
     ConfigSource,
@@ -67,6 +69,7 @@ def answer(one: ServicePlan, **fields: Any) -> dict[str, Any]:
         "service": one.service,
         "instance": one.instance,
         "digest": bundle(one).digest,
+        "settings": settings(wanted) if (wanted := parcel(one, bundle(one))) else None,
         "previous": None,
         "image": one.image.name if one.image else None,
         "drift": [],

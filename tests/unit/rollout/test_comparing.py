@@ -34,6 +34,8 @@ def planned(one: ServicePlan, **of_node: Any) -> PlannedService:
         ({"unfinished": True}, ("an unfinished run",)),
         ({"restart_pending": True}, ("a restart is due",)),
         ({"healthy": False, "fault": "the unit is failed"}, ("the unit is failed",)),
+        ({"settings": "0" * 64}, ("settings",)),
+        ({"settings": None}, ("settings",)),
         ({"digest": "0" * 64}, ("files",)),
         ({"digest": "0" * 64, "image": "registry/old:1"}, (f"image registry/old:1 → registry/{AGENT}:1",)),
         ({"live": {"/etc/old.pem": "0"}}, ("/etc/old.pem is no longer wanted",)),
