@@ -37,12 +37,12 @@ class Pace:
         full, rest = divmod(left, self.batch)
         return [*([first] if first else []), *[self.batch] * full, *([rest] if rest else [])]
 
-    def stops(self, touched: int, failed: int) -> str:
-        """Why no further batch begins after so many nodes, empty when it does."""
+    def stops(self, touched: int, failed: int, lost: int = 0) -> str:
+        """Why no further batch begins after so many nodes, empty when it does; `lost` failed before their turn."""
         if failed and touched <= self.canary:
             return f"{_nodes(failed)} of the canaries failed"
-        if failed > self.budget:
-            return f"{_nodes(failed)} failed and the failure budget is {self.budget}"
+        if failed + lost > self.budget:
+            return f"{_nodes(failed + lost)} failed and the failure budget is {self.budget}"
         return ""
 
 

@@ -58,6 +58,8 @@ class Course:
     nodes: tuple[str, ...]
     pace: Pace = field(default_factory=lambda: Pace(0, 1, 0))
     work: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    #: How many failed before their turn.
+    lost: int = 0
     #: By cell.
     known_hosts: dict[str, KnownHosts] = field(default_factory=dict)
     begun: float = field(default_factory=time.time)

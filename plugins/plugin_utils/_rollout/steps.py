@@ -59,7 +59,7 @@ def _batch(run: Course, given: Given, variables: Mapping[str, Any], call: Call, 
     number = next(index for index, end in enumerate(ends) if start < end)
     before = order[ends[number - 1] - run.sizes[number - 1] : ends[number - 1]] if number else []
     failures = _failures(run, before, variables)
-    why = run.pace.stops(start, failures) if start else ""
+    why = run.pace.stops(start, failures, run.lost)
     result = {"run": run.name, "number": number + 1, "of": len(ends), "failures": failures, "changed": False}
     if why:
         tell(Line(f"No further batch begins: {why}. {len(order) - start} nodes are not touched.", Tone.BAD))

@@ -84,6 +84,7 @@ def _working(run: Course, variables: Variables) -> Iterable[str]:
     """Those whose images could not be had, or whose servers have not left, are not touched: they failed already."""
     bad = {node for node in run.order if _has_failed(run, _known(variables, node))}
     run.work = {node: names for node, names in run.work.items() if node not in bad}
+    run.lost += len(bad)
     return run.order
 
 

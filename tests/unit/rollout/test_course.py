@@ -260,6 +260,20 @@ def test_images_are_pulled_first_and_who_cannot_have_them_has_no_turn(run: Run) 
     assert counts(end) == {"changed": 2, "failed": 1}
 
 
+def test_who_cannot_have_its_image_counts_as_failed_for_the_budget(run: Run) -> None:
+    nodes = with_agents(run, 6)
+    bad = ("n0", "n2", "n5")
+    run.answers.update({name: {"failed": True, "msg": "The image cannot be pulled."} for name in bad})
+    with taken(*nodes):
+        for name in bad:
+            found = {"services": {}, "missing_images": [f"registry/{AGENT}:1"]}
+            run.hosts[name]["edpm_rollout_found"] = Look.at(name).judged(found)
+        end = run.deploy()
+    assert {options.get("state", "present") for _host, options in run.calls} == {"pulled"}
+    assert counts(end) == {"failed": 3, "not_started": 3}
+    assert any("No further batch begins: 3 nodes failed and the failure budget is 2" in line for line in run.told)
+
+
 @pytest.mark.parametrize("variables", [{"edpm_deploy_prefetch": "false"}, {"ansible_check_mode": True}])
 def test_nothing_is_pulled_beforehand_where_nobody_wants_it(run: Run, variables: dict[str, Any]) -> None:
     run.variables = variables
