@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from .._config.options import parse
+from .._config.options import DEFAULT, parse
 from .._config.sources import Layer
+from .._dataplane.instances import state_path
 from .._dataplane.model import Reference
 from .._dataplane.planned import ConfigSource, Origin, ServicePlan
 from .._dataplane.planned import Layer as PlannedLayer
 from . import migration
-from .files import File, Live
+from .files import File, Live, conf_d
 from .fitting import Fitted, choice, switch
 from .guests import DEV, LIBVIRT_AT_BOOT, NOVA, RUN_LIBVIRT, VAR_LIB_LIBVIRT, WITH_GUESTS
 from .in_image import program, text
@@ -21,7 +22,8 @@ from .running import Account, Folder, Health, Mount, OwnFile, Running, Seed
 
 _HOST_FILE = "02-nova-host-specific.conf"
 _ISCSID, _MULTIPATHD = "edpm_nova_compute_iscsid", "edpm_nova_compute_multipathd"
-_SSH = "/var/lib/nova/.ssh"
+_STATE = "/var/lib/nova"
+_SSH = f"{_STATE}/.ssh"
 _KEY_FILE = f"{_SSH}/{migration.PRIVATE_KEY}"
 _LIBEXEC = "/usr/local/libexec/edpm"
 _PROGRAM = "ceph_secret"
@@ -75,9 +77,33 @@ _MULTIPATH_CONF = r"defaults {\n\tuser_friendly_names no\n\tfind_multipaths yes\
 
 def fit(fitted: Fitted) -> Fitted:
     """nova-compute of one node."""
-    for step in (_migration, _iscsid, _multipathd, _ceph):
+    for step in (_guests, _migration, _iscsid, _multipathd, _ceph):
         fitted = step(fitted)
     return fitted
+
+
+# --- guests -----------------------------------------------------------------------------------------------------------
+def _guests(fitted: Fitted) -> Fitted:
+    """Its own guests alone keep it on the node, where they can be told from those of other instances."""
+    service = fitted.service
+    if not _keeps_to_its_folder(service):
+        return fitted
+    asked = program("guests", _STATE, *([service.instance] if service.instance else []))
+    return replace(fitted, running=replace(fitted.running, busy=asked))
+
+
+def _keeps_to_its_folder(service: ServicePlan) -> bool:
+    """Whether guests lie below the instance's own state path, for all that its files say."""
+    files = (*service.sources, *(file for one in service.extra_mounts for file in one.files))
+    if service.user_kolla is not None or any(b"instances_path" in one.content.replace(b"-", b"_") for one in files):
+        return False
+    said = [
+        setting.value
+        for file in conf_d(service).files
+        for setting in parse(file.content).settings
+        if (setting.group, setting.name.replace("-", "_")) == (DEFAULT, "state_path")
+    ]
+    return said[-1:] == [state_path(_STATE, service.instance)]
 
 
 # --- migration --------------------------------------------------------------------------------------------------------

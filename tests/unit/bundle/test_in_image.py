@@ -103,11 +103,58 @@ def test_the_programs_run_as_they_are_sent(tmp_path: Path) -> None:
 def test_guests_are_told_by_their_processes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
 ) -> None:
-    (tmp_path / "7").mkdir()
-    (tmp_path / "7/cmdline").write_bytes("\0".join(words).encode() + b"\0")
+    process(tmp_path, 7, *words)
     (tmp_path / "8").mkdir()
-    assert guests.main(tmp_path) == 0
+    assert guests.main([], tmp_path) == 0
     assert capsys.readouterr().out == told
+
+
+def process(proc: Path, number: int, *words: str) -> None:
+    (proc / str(number)).mkdir(parents=True)
+    (proc / str(number) / "cmdline").write_bytes("\0".join(words).encode() + b"\0")
+
+
+@pytest.mark.parametrize(
+    ("disk", "folder", "told_to"),
+    [
+        ('{{"driver":"file","filename":"{state}/instances/u/disk"}}', "", "plain"),
+        ('{{"driver":"file","filename":"{state}-fast/instances/u/disk"}}', "", "fast"),
+        ("file={state}-fast/mnt/8a7d/volume-1,if=none", "", "fast"),
+        ("file={state}-other/instances/u/disk", "", ""),
+        ("file={state}-fast-too/instances/u/disk", "", ""),
+        # Disks in Ceph: the folder of its console is what there is.
+        ("rbd:vms/u_disk", "{state}/instances/u", "plain"),
+        ("rbd:vms/u_disk", "{state}-fast/instances/u", "plain fast"),
+        # Where the two disagree both keep it.
+        ("file={state}/instances/u/disk", "{state}-fast/instances/u", "plain fast"),
+        ("file={state}-fast/instances/u/disk", "{state}/instances/u", "plain fast"),
+        # Of nobody that can be told.
+        ("file=/srv/disk", "", "plain"),
+        ("file=/srv{state}-fast/disk", "", "plain"),
+    ],
+)
+def test_a_guest_is_told_to_the_instance_that_has_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], disk: str, folder: str, told_to: str
+) -> None:
+    state = str(tmp_path / "nova")
+    for path in ("{state}/instances", "{state}-fast/instances", folder):
+        if path:
+            Path(path.format(state=state)).mkdir(parents=True)
+    process(tmp_path / "proc", 7, "qemu", "-name", "guest=a", "-uuid", "u", "-blockdev", disk.format(state=state))
+    for who, words in (("plain", [state]), ("fast", [state, "fast"])):
+        assert guests.main(words, tmp_path / "proc") == 0
+        assert capsys.readouterr().out == ("guest a (u)\n" if who in told_to else ""), who
+
+
+def test_an_instance_that_cannot_see_its_folder_is_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    process(tmp_path, 7, "qemu", "-name", "guest=a", "-uuid", "u", "-drive", "file=rbd:vms/u_disk")
+    process(tmp_path, 8, "qemu", "-name", "guest=b", "-uuid", "v", "-drive", f"file={tmp_path}/nova/instances/v/disk")
+    assert guests.main([f"{tmp_path}/nova", "fast"], tmp_path) == 0
+    assert capsys.readouterr().out == "guest a (u)\n"
+    (tmp_path / "nova-fast/instances").mkdir(parents=True)
+    process(tmp_path, 9, "qemu", "-name", "guest=c")
+    assert guests.main([f"{tmp_path}/nova", "fast"], tmp_path) == 0
+    assert capsys.readouterr().out == "guest c ()\n", "without a number nobody can say"
 
 
 KEYRING = '[client.openstack]\n\tkey = c2VjcmV0\n\tcaps mon = "profile rbd"\n'

@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from ansible_collections.edpm.services.plugins.plugin_utils._bundle import nova_compute
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.bundle import bundle
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.migration import (
     known_hosts,
@@ -13,9 +18,12 @@ from ansible_collections.edpm.services.plugins.plugin_utils._bundle.migration im
     migrates_over,
     with_known_hosts,
 )
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.identity import host_specific
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned import Layer, ServicePlan
 
 from .definitions import keyed, live_of, parcelled, planned, text_of
 
+PLAIN_STATE = b"[DEFAULT]\nstate_path = /var/lib/nova\n"
 CELL = {"01-nova.conf": b"[DEFAULT]\n"}
 KEYS = {"ssh-privatekey": b"PRIVATE", "ssh-publickey": b"ssh-ed25519 AAAA nova@cell\n"}
 HOST_FILE = "/etc/nova/nova.conf.d/02-nova-host-specific.conf"
@@ -90,6 +98,68 @@ def test_an_instance_has_a_key_of_its_own_and_no_door_of_its_own() -> None:
     sent = parcelled(keyed("nova_compute", {**CELL, **KEYS}, instance="fast"))
     assert sorted(live_of(sent)) == ["/var/lib/nova-fast/.ssh/config", "/var/lib/nova-fast/.ssh/ssh-privatekey"]
     assert "Volume=/var/lib/nova-fast/.ssh:/var/lib/nova/.ssh:ro\n" in sent.units["edpm_nova_compute@fast.container"]
+
+
+@contextmanager
+def running(name: str, disk: str) -> Iterator[None]:
+    """A process with the words of a guest's QEMU."""
+    words = ["-name", f"guest={name},debug-threads=on", "-uuid", "u", "-blockdev", f'{{"filename":"{disk}"}}']
+    sleeper = "import sys; print(flush=True); sys.stdin.read()"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", sleeper, *words], stdin=pipe, stdout=pipe) as guest:
+        assert guest.stdout
+        guest.stdout.readline()
+        yield
+        guest.communicate()
+
+
+def in_use(plan: ServicePlan) -> str:
+    """What the node hears when it asks, by the command that it is sent."""
+    python, *words = parcelled(plan).busy
+    assert python == "python3"
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True).stdout
+
+
+def at_home(instance: str, *, files: dict[str, bytes] | None = None, profile: bytes = b"") -> ServicePlan:
+    """nova-compute with its state path in the node's own file, as resolution writes it."""
+    plan = keyed("nova_compute", files or {"01-nova.conf": PLAIN_STATE}, instance=instance, profile=profile)
+    assert plan.identity is not None
+    own = host_specific(plan.identity)
+    sources = (replace(one, content=own) if one.layer is Layer.HOST else one for one in plan.sources)
+    return replace(plan, sources=tuple(sources))
+
+
+def test_a_guest_keeps_its_own_instance_on_the_node_and_no_other() -> None:
+    plain, fast = at_home(""), at_home("fast")
+    with running("of-plain", "/var/lib/nova/instances/u/disk"):
+        assert "guest of-plain (u)\n" in in_use(plain)
+        assert "of-plain" not in in_use(fast)
+    with running("of-fast", "/var/lib/nova-fast/instances/u/disk"):
+        assert "of-fast" not in in_use(plain)
+        assert "guest of-fast (u)\n" in in_use(fast)
+
+
+@pytest.mark.parametrize(
+    ("files", "profile"),
+    [
+        ({"01-nova.conf": b"[DEFAULT]\ninstances_path = /srv/instances\n"}, b""),
+        ({"01-nova.conf": b"[DEFAULT]\n", "nova.conf": b"[DEFAULT]\ninstances-path = /srv\n"}, b""),
+        ({"01-nova.conf": b"[DEFAULT]\n", "03-more.conf": PLAIN_STATE}, b""),
+        ({"01-nova.conf": b"[DEFAULT]\n"}, b"[DEFAULT]\ninstances_path = /srv/instances\n"),
+    ],
+)
+def test_an_instance_whose_guests_lie_elsewhere_is_kept_by_all_of_them(files: dict[str, bytes], profile: bytes) -> None:
+    with running("of-plain", "/var/lib/nova/instances/u/disk"):
+        assert "of-plain" in in_use(at_home("fast", files=files, profile=profile))
+
+
+def test_how_a_node_asks_for_guests_is_no_part_of_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = at_home("fast")
+    own = parcelled(plan)
+    monkeypatch.setattr(nova_compute, "_guests", lambda fitted: fitted)
+    of_all = parcelled(plan)
+    assert own.busy != of_all.busy
+    assert own.digest == of_all.digest
 
 
 @pytest.mark.parametrize(
