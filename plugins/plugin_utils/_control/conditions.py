@@ -155,16 +155,18 @@ def _deployed(
 def _removed(
     stands: Standing, services: Sequence[Service], told: Mapping[str, Told], digests: Mapping[str, str]
 ) -> Verdict | None:
-    """Whether all services are off the node; None while nobody has tried to take them off."""
+    """Whether all services are off the node; None while nobody has tried to take them off, or has put one on again."""
     tried = [one for one in told.values() if one.absent]
     failed = [f"{name}: {one.msg or 'it failed'}" for name, one in told.items() if one.absent and one.failed]
     if failed:
         return Verdict(REMOVED, "False", "RemovalFailed", " ".join(failed))
+    if len(tried) < len(told):
+        return None
     off = [one.name for one in services if digests.get(one.name) == OFF]
     if services and len(off) == len(services):
         return Verdict(REMOVED, "True", "ServicesRemoved", f"{' and '.join(off)}: off the node.")
     before = stands.condition(REMOVED)
-    if not tried and (told or not before):
+    if not tried and not before:
         return None
     if not tried:
         return Verdict(REMOVED, *(str(before.get(name, "")) for name in ("status", "reason", "message")))
@@ -173,7 +175,10 @@ def _removed(
 
 
 def _digests(stands: Standing, services: Sequence[Service], told: Mapping[str, Told]) -> dict[str, str]:
-    """What is live, by service: what the run tells, else what was known."""
+    """What is live, by service: what the run tells, else what was known.
+
+    A service that was off the node and failed to come back may have left something there: it is off no more.
+    """
     before = stands.status.get("deployedDigests") or {}
     found: dict[str, str] = {}
     for name in sorted({one.name for one in services}):
@@ -185,7 +190,7 @@ def _digests(stands: Standing, services: Sequence[Service], told: Mapping[str, T
                 found[name] = before[name]
         elif now is not None and now.digest:
             found[name] = now.digest
-        elif name in before:
+        elif name in before and (now is None or before[name] != OFF):
             found[name] = before[name]
     return found
 

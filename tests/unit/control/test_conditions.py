@@ -168,6 +168,24 @@ class TestTwoServicesInOneObject:
         assert failed["deployedDigests"] == both["deployedDigests"]
         assert conditions(failed)["DeploymentReady"] == ("True", "Deployed")
 
+    @pytest.mark.parametrize("name", ["libvirt", "nova_compute"])
+    def test_a_failure_to_come_back_is_told_and_is_no_removal(self, name: str) -> None:
+        off = self.status(*(Told("n", one, absent=True) for one in ("libvirt", "nova_compute")))
+        failed = self.status(Told("n", name, failed=True, msg="no route to host"), before=off)
+        assert conditions(failed)["Ready"] == ("False", "Failed")
+        assert "Removed" not in conditions(failed)
+        assert name not in failed["deployedDigests"], "nobody knows what it has left on the node"
+        assert status_of(stands(failed), self.SERVICES, {}, NOW) is None
+
+    def test_one_that_failed_to_come_back_has_to_leave_again(self) -> None:
+        both = ("libvirt", "nova_compute")
+        off = self.status(*(Told("n", one, absent=True) for one in both))
+        failed = self.status(Told("n", "libvirt", failed=True, msg="no route to host"), before=off)
+        one = self.status(Told("n", "nova_compute", absent=True, changed=True), before=failed)
+        assert conditions(one)["Removed"] == ("False", "Removing")
+        none = self.status(Told("n", "libvirt", absent=True), before=one)
+        assert conditions(none)["Removed"] == ("True", "ServicesRemoved")
+
     def test_removal_that_was_told_of_once_stays_told(self) -> None:
         failed = self.status(Told("n", "nova_compute", absent=True, failed=True, msg="busy"))
         assert status_of(stands(failed), self.SERVICES, {}, NOW) is None
