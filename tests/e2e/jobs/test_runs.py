@@ -200,3 +200,25 @@ def test_a_job_restarts_the_service_of_the_node_that_is_named(site: Site) -> Non
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert site.nodes.ssh(NODES[0], *invocation).stdout != before
+
+
+def test_a_namespace_goes_although_a_machine_was_lost_before_its_services_left(site: Site) -> None:
+    lost = {
+        "apiVersion": "nova.openstack.org/v1beta1",
+        "kind": "NovaExternalCompute",
+        "metadata": {"name": "lost", "namespace": "leaving", "finalizers": ["edpm.openstack.org/services"]},
+        "spec": {"dataplaneNodeName": "lost", "cellName": "nova-cell1"},
+    }
+    kubectl = site.cluster.kubectl
+    kubectl("create", "namespace", "leaving")
+    kubectl("apply", "-f", "-", stdin=yaml.safe_dump(lost))
+    kubectl("delete", "namespace", "leaving", "--wait=false")
+    kubectl("wait", "--for=jsonpath={.metadata.deletionTimestamp}", "--namespace=leaving", "nec/lost", "--timeout=60s")
+    waits = kubectl("wait", "--for=delete", "namespace/leaving", "--timeout=3s", check=False)
+    assert waits.returncode != 0, "it waits for the services to be taken off"
+
+    kubectl("annotate", "--namespace=leaving", "nec", "lost", "edpm.openstack.org/abandon=true")
+    done = site.run("edpm.services.reconcile", "-e", json.dumps({"edpm_namespaces": ["leaving"]}))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    kubectl("wait", "--for=delete", "namespace/leaving", "--timeout=60s")

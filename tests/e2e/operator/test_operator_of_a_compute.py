@@ -31,4 +31,14 @@ def test_the_operator_deploys_a_compute_that_nova_says_is_up(site: Site, cloud: 
     found = cloud.await_compute(COMPUTE)
     print(found)
     assert found == Compute(COMPUTE, "cell1", "up", "enabled", "QEMU")
-    site.nodes.ssh(COMPUTE, "bash", "-c", "systemctl stop 'edpm_*'")
+
+
+def test_one_that_opts_out_leaves_its_node_and_openstack_and_then_its_object(site: Site, cloud: Cloud) -> None:
+    site.annotate("osdpnode", COMPUTE, f"{CELL}=")
+
+    site.until(lambda: not site.get("novaexternalcompute", COMPUTE), "its service object is gone")
+    assert site.nodes.ssh(COMPUTE, "ls", "/var/lib/openstack").stdout == ""
+    services, providers = cloud.ask([("compute.services", [], {}), ("placement.resource_providers", [], {})])
+    print([one["host"] for one in services], [one["name"] for one in providers])
+    assert COMPUTE not in {one["host"] for one in services}
+    assert COMPUTE not in {one["name"] for one in providers}
