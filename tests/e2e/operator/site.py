@@ -266,9 +266,7 @@ def data_plane(nodes: Nodes) -> Iterator[Body]:
 def compute(nodes: Nodes) -> Iterator[Body]:
     """A Role of computes and its Node, which belongs to no cell yet."""
     template = {"ansibleUser": "root", "ansibleSSHPrivateKeySecret": "dataplane-ssh"}
-    role = _object(DATA_PLANE, "OpenStackDataPlaneRole", "compute", spec={"nodeTemplate": template})
-    role["metadata"]["annotations"] = {"edpm.openstack.org/service-libvirt": "true"}
-    yield role
+    yield _object(DATA_PLANE, "OpenStackDataPlaneRole", "compute", spec={"nodeTemplate": template})
     node = next(one for one in nodes.list() if one.name == COMPUTE)
     spec = {"role": "compute", "hostName": node.name, "ansibleHost": node.address}
     yield _object(DATA_PLANE, "OpenStackDataPlaneNode", node.name, spec=spec)
