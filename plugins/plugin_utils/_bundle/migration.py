@@ -2,7 +2,8 @@
 """How guests move between computes: over SSH with a key of their own, or over TLS.
 
 Over SSH the user nova of every compute lets the user nova of the others in. Each node knows the host keys of all
-others, so nobody has to trust a key at first sight.
+others, so nobody has to trust a key at first sight. TLS is for guests that run: what is resized or moved while it is
+off Nova itself copies over SSH, so there, too, a key is used where there is one.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def known_hosts(entries: Iterable[tuple[Sequence[str], Mapping[str, str]]]) -> b
 
 def known_hosts_path(service: ServicePlan) -> str | None:
     """Where on the node a service wants its known_hosts; None for one that wants none."""
-    return f"{ssh_folder(service.instance)}/{_KNOWN_HOSTS}" if migrates_over(service) == SSH else None
+    return f"{ssh_folder(service.instance)}/{_KNOWN_HOSTS}" if uses_ssh(service) else None
 
 
 def with_known_hosts(parcel: node.Bundle, text: bytes) -> node.Bundle:
@@ -56,6 +57,13 @@ def migrates_over(service: ServicePlan) -> str:
     if chosen in (SSH, TLS, NONE):
         return str(chosen)
     return SSH if any(one.file_name == PRIVATE_KEY for one in service.sources) else NONE
+
+
+def uses_ssh(service: ServicePlan) -> bool:
+    """Whether anything of its guests moves over SSH: all of it, or beside TLS what Nova copies."""
+    over = migrates_over(service)
+    whole = {PRIVATE_KEY, PUBLIC_KEY} <= {one.file_name for one in service.sources}
+    return over == SSH or (over == TLS and whole)
 
 
 def ssh_folder(instance: str) -> str:

@@ -61,7 +61,7 @@ NOVA_COMPUTE = Running(
 )
 
 _WITH_SHELL = Account(NOVA.name, NOVA.number, NOVA.home, "/bin/sh")
-#: What the other end of a migration over SSH runs to reach its libvirt, whose image has it and whose node may not.
+#: What the other end of a live migration over SSH runs to reach its libvirt, whose image has it and whose node may not.
 _NETCAT = (("apt", ("netcat-openbsd",)), ("dnf", ("nmap-ncat",)))
 _SSH_CONFIG = f"""\
 Host *
@@ -111,13 +111,17 @@ def _migration(fitted: Fitted) -> Fitted:
     words = (migration.SSH, migration.TLS, migration.NONE)
     _said, fitted = choice(fitted, migration.VARIABLE, words)
     over, keys = migration.migrates_over(fitted.service), _keys(fitted.service)
+    with_ssh = migration.uses_ssh(fitted.service)
     rest = tuple(one for one in fitted.service.sources if one.directory != _SSH)
     fitted = replace(fitted, service=replace(fitted.service, sources=rest))
-    if over == migration.SSH:
-        fitted = _over_ssh(fitted, keys)
+    if with_ssh:
+        fitted = _with_ssh(fitted, keys)
     elif keys:
-        told = f"{fitted.service.name}: the key for migration over SSH is left out, since guests migrate over {over}"
-        fitted = replace(fitted, notes=(*fitted.notes, told.replace("over none", "not at all")))
+        why = "guests migrate not at all" if over == migration.NONE else f"it has no {_missing(keys)}"
+        told = f"{fitted.service.name}: the key for migration over SSH is left out, since {why}"
+        fitted = replace(fitted, notes=(*fitted.notes, told))
+    if over == migration.SSH:
+        fitted = replace(fitted, running=replace(fitted.running, packages=(*fitted.running.packages, *_NETCAT)))
     settings = tuple(_settings(fitted.service, over))
     return _with_settings(fitted, settings)
 
@@ -126,11 +130,15 @@ def _keys(service: ServicePlan) -> dict[str, ConfigSource]:
     return {one.file_name: one for one in service.sources if one.directory == _SSH}
 
 
-def _over_ssh(fitted: Fitted, keys: dict[str, ConfigSource]) -> Fitted:
-    missing = [name for name in (migration.PRIVATE_KEY, migration.PUBLIC_KEY) if name not in keys]
+def _missing(keys: dict[str, ConfigSource]) -> str:
+    return " and ".join(name for name in (migration.PRIVATE_KEY, migration.PUBLIC_KEY) if name not in keys)
+
+
+def _with_ssh(fitted: Fitted, keys: dict[str, ConfigSource]) -> Fitted:
+    missing = _missing(keys)
     if missing:
         fault = (
-            f"{fitted.service.name}: guests shall migrate over SSH, and no Secret has the key {' and '.join(missing)}; "
+            f"{fitted.service.name}: guests shall migrate over SSH, and no Secret has the key {missing}; "
             f"list nova-migration-ssh-key among its data sources, or set {migration.VARIABLE} to tls or none"
         )
         return replace(fitted, errors=(*fitted.errors, fault))
@@ -153,7 +161,6 @@ def _over_ssh(fitted: Fitted, keys: dict[str, ConfigSource]) -> Fitted:
         accounts=(_WITH_SHELL,),
         folders=(*running.folders, Folder(folder, "nova", 0o700, "ssh_home_t")),
         mounts=(*running.mounts, *mount),
-        packages=(*running.packages, *_NETCAT),
     )
     return replace(fitted, running=running, live=(*fitted.live, *live))
 

@@ -20,6 +20,7 @@ from ansible_collections.edpm.services.plugins.plugin_utils._bundle.migration im
 )
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.identity import host_specific
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned import Layer, ServicePlan
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.values import Value
 
 from .definitions import keyed, live_of, parcelled, planned, text_of
 
@@ -193,13 +194,40 @@ def test_what_cannot_be_is_a_sentence(keys: dict[str, bytes], options: dict[str,
     assert bundle(keyed("nova_compute", {**CELL, **keys}, options=options)).errors == (sentence,)
 
 
-def test_a_key_that_nobody_uses_is_told() -> None:
-    for said, way in (("tls", "over tls"), ("none", "not at all")):
-        plan = keyed("nova_compute", {**CELL, **KEYS}, options={"edpm_nova_compute_migration": said})
-        assert bundle(plan).notes == (
-            f"nova_compute: the key for migration over SSH is left out, since guests migrate {way}.",
-        )
-        assert parcelled(plan).live == ()
+def test_beside_tls_a_key_serves_for_what_nova_copies_itself() -> None:
+    """Cold migration and resize of a guest with disks on the node."""
+    tls: dict[str, Value] = {"edpm_nova_compute_migration": "tls"}
+    for instance in ("", "fast"):
+        over_ssh = keyed("nova_compute", {**CELL, **KEYS}, instance=instance)
+        over_tls = replace(over_ssh, options=tls)
+        sent, same = parcelled(over_tls), parcelled(over_ssh)
+        assert live_of(sent) == live_of(same)
+        assert (sent.folders, sent.users, sent.units) == (same.folders, same.users, same.units)
+        assert sent.packages == {}, "netcat is for libvirt's connections"
+        assert text_of(bundle(over_tls), HOST_FILE) == OVER_TLS
+        assert bundle(over_tls).notes == ()
+        assert known_hosts_path(over_tls) == known_hosts_path(over_ssh) is not None
+    without = keyed("nova_compute", CELL, options=tls)
+    assert (parcelled(without).live, known_hosts_path(without)) == ((), None)
+
+
+def test_a_key_for_what_nova_copies_costs_no_restart() -> None:
+    tls: dict[str, Value] = {"edpm_nova_compute_migration": "tls"}
+    with_key, without = (keyed("nova_compute", {**CELL, **keys}, options=tls) for keys in (KEYS, {}))
+    assert parcelled(with_key).digest == parcelled(without).digest
+
+
+@pytest.mark.parametrize(
+    ("said", "keys", "why"),
+    [
+        ("none", KEYS, "guests migrate not at all"),
+        ("tls", {"ssh-privatekey": b"PRIVATE"}, "it has no ssh-publickey"),
+    ],
+)
+def test_a_key_that_nobody_uses_is_told(said: str, keys: dict[str, bytes], why: str) -> None:
+    plan = keyed("nova_compute", {**CELL, **keys}, options={"edpm_nova_compute_migration": said})
+    assert bundle(plan).notes == (f"nova_compute: the key for migration over SSH is left out, since {why}.",)
+    assert (parcelled(plan).live, known_hosts_path(plan)) == ((), None)
 
 
 def test_volumes_bring_their_programs_only_where_they_are_asked_for() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -42,6 +43,17 @@ def test_the_whole_cell_is_known_also_when_the_run_has_one_node_of_it() -> None:
     lines = found["nova-cell1"].text.decode().splitlines()
     assert lines == [f"address-of-{name},{name} ssh-ed25519 key-of-{name}" for name in NAMES]
     assert not found["nova-cell1"].unasked
+
+
+def test_a_node_that_moves_guests_over_tls_is_known_where_it_has_a_key() -> None:
+    tls = {"edpm_nova_compute_migration": "tls"}
+    with_key = replace(compute("c1"), options=tls)
+    without = replace(with_key, sources=())
+    plan = Plan(nodes=(node("c0", compute("c0")), node("c1", with_key), node("c2", without)))
+    found = gather(plan, {name: keys(name) for name in NAMES}, Network())["nova-cell1"]
+    assert [line.split()[-1] for line in found.text.decode().splitlines()] == ["key-of-c0", "key-of-c1"]
+    nothing = {"services": {"nova_compute": answer(with_key)}}
+    assert (found.differs(with_key, nothing), found.differs(without, nothing)) == (True, False)
 
 
 def test_nobody_is_asked_where_all_have_told_or_nobody_wants_it() -> None:
