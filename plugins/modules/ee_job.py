@@ -200,6 +200,36 @@ options:
         run.
     type: list
     elements: str
+  dns_config:
+    description:
+      - How the pods look names up, as a pod's C(dnsConfig) says it. The default is C(spec.dnsConfig) of the nodes'
+        service resources, and V({}) leaves it to the cluster.
+      - With C(nameservers), these are asked in place of the cluster's own.
+    type: dict
+    suboptions:
+      nameservers:
+        description: Addresses of DNS servers, three at most.
+        type: list
+        elements: str
+        default: []
+      searches:
+        description: Domains that short names are looked up in.
+        type: list
+        elements: str
+        default: []
+      options:
+        description: Options of the resolver.
+        type: list
+        elements: dict
+        default: []
+        suboptions:
+          name:
+            description: Name of the option, such as C(ndots).
+            type: str
+            required: true
+          value:
+            description: Its value, where it has one.
+            type: str
   shard_size:
     description:
       - How many nodes a pod takes at most, 2000 being the limit. With V(0), the playbook runs once, in one pod, as

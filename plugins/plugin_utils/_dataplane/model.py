@@ -221,6 +221,7 @@ class ServiceResource:
     network_attachments: tuple[str, ...] | None = None
     deploy: bool = True
     images: Mapping[str, str] = field(default_factory=dict)
+    dns_config: Variables = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from .model import (
     ServiceResource,
 )
 from .parse_nodes import dataplane, node, node_set, role
+from .values import Variables
 
 DEFAULT_NAMESPACE = "default"
 
@@ -142,9 +143,24 @@ def service_resource(fields: Fields) -> Iterable[ServiceResource]:
             network_attachments=spec.texts("networkAttachments"),
             deploy=spec.boolean("deploy") is not False,
             images=images,
+            dns_config=_dns(spec.inner("dnsConfig")) if spec.has("dnsConfig") else {},
             meta=fields.metadata(),
         ),
     )
+
+
+def _dns(fields: Fields) -> Variables:
+    """A PodDNSConfig."""
+    options = [
+        {"name": one.needed_text("name"), **({"value": value} if (value := one.text("value")) is not None else {})}
+        for one in fields.items("options")
+    ]
+    found: Variables = {
+        "nameservers": fields.texts("nameservers"),
+        "searches": fields.texts("searches"),
+        "options": options,
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def profile(fields: Fields) -> Iterable[ServiceProfile]:

@@ -64,6 +64,8 @@ def resource(order: Order, start: str, index: int) -> dict[str, Any]:
     }
     if order.network_attachments:
         spec["networkAttachments"] = list(order.network_attachments)
+    if order.dns_config:
+        spec["dnsConfig"] = dict(order.dns_config)
     if order.run_as_user is not None:
         spec["uid"] = order.run_as_user
     metadata = {

@@ -212,6 +212,11 @@ def _pod(order: Order, start: str) -> dict[str, Any]:
     }
     if order.image_pull_secrets:
         pod["imagePullSecrets"] = [{"name": name} for name in order.image_pull_secrets]
+    if order.dns_config:
+        pod["dnsConfig"] = dict(order.dns_config)
+    if order.dns_config.get("nameservers"):
+        # A server that does not know a name ends the search: behind the cluster's own, these would not be asked.
+        pod["dnsPolicy"] = "None"
     return pod
 
 

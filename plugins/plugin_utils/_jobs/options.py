@@ -46,6 +46,19 @@ SPEC: dict[str, dict[str, Any]] = {
         },
     },
     "network_attachments": _list(),
+    "dns_config": {
+        "type": "dict",
+        "options": {
+            "nameservers": _list(default=[]),
+            "searches": _list(default=[]),
+            "options": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {"name": {"type": "str", "required": True}, "value": {"type": "str"}},
+            },
+        },
+    },
     "shard_size": {"type": "int", "default": 50},
     "parallel": {"type": "int", "default": 10},
     "forks": {"type": "int", "default": 10},

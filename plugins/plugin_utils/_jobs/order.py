@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Self
 
+from .dns import pod_dns
 from .shards import split
 
 Engine = Literal["job", "openstackansibleee"]
@@ -73,6 +74,7 @@ class Order:
     ca_secret: str = ""
     mounts: tuple[Mount, ...] = ()
     network_attachments: tuple[str, ...] = ()
+    dns_config: Mapping[str, Any] = field(default_factory=dict)
     shard_size: int = 50
     parallel: int = 10
     forks: int = 10
@@ -94,6 +96,7 @@ class Order:
         """Take what belongs here out of an action's options; `resolved` is what was found out meanwhile."""
         given = {name: _frozen(options[name]) for name in cls.__dataclass_fields__ if options.get(name) is not None}
         given["mounts"] = tuple(_mount(one) for one in options.get("mounts") or ())
+        given["dns_config"] = pod_dns(options.get("dns_config"))
         return cls(**given | resolved)
 
     @cached_property

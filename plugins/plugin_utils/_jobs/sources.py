@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an order leaves unsaid, taken from the plan: nodes, their networks, keys and inventories, and the image."""
+"""What an order leaves unsaid, taken from the plan: nodes, their networks, DNS, keys and inventories, and the image."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 import yaml
 
-from .._dataplane.model import Snapshot
+from .._dataplane.model import ServiceResource, Snapshot
 from .._dataplane.planned import NodePlan, Plan
+from .dns import as_text, pod_dns
 from .order import BadOrderError
 
 IMAGE_FIELD = "ansibleEEContainerImage"
@@ -28,15 +29,17 @@ def resolved(
     """The fields of an order that its options alone do not tell."""
     chosen = _nodes(options, plan, matching)
     planned = [plan.by_name()[name] for name in chosen] if plan is not None else []
-    named = {node.name for node in planned}
+    objects = _objects(snapshot, options["namespace"], {node.name for node in planned})
     found: dict[str, Any] = {"nodes": tuple(options.get("nodes") or chosen)}
     if found["nodes"]:
         found["limit"] = ""
     if options.get("network_attachments") is None:
         found["network_attachments"] = _unique(one for node in planned for one in node.network_attachments)
+    if options.get("dns_config") is None:
+        found["dns_config"] = _dns(objects)
     images = snapshot.images if snapshot is not None else _images(environment)
     found["environment"] = {**images, **{name: str(value) for name, value in options["environment"].items()}}
-    found["image"] = options.get("image") or _image(snapshot, named) or environment.get(IMAGE_VARIABLE, "")
+    found["image"] = options.get("image") or _image(objects) or environment.get(IMAGE_VARIABLE, "")
     if options["inventory"] == "config_maps":
         found["inventory_config_maps"] = tuple(options.get("inventory_config_maps") or _inventories(planned))
         found["ssh_key_secret"] = options.get("ssh_key_secret") or _key(planned)
@@ -89,21 +92,33 @@ def _refuse_unknown(names: Iterable[str], here: Mapping[str, NodePlan], namespac
             raise BadOrderError(f"No node {name} in namespace {namespace} should run a service{hint}")
 
 
-def _image(snapshot: Snapshot | None, nodes: set[str]) -> str:
-    """The image that the service CRs of these nodes agree on."""
-    if snapshot is None:
-        return ""
-    named = {
-        one.images[IMAGE_FIELD]: str(one.meta.ref)
-        for one in snapshot.resources.service_resources
-        if IMAGE_FIELD in one.images and (one.node in nodes or not nodes)
-    }
+def _objects(snapshot: Snapshot | None, namespace: str, nodes: set[str]) -> list[ServiceResource]:
+    """The service CRs of these nodes; where none is known, all of the namespace."""
+    every = snapshot.resources.service_resources if snapshot is not None else ()
+    return [one for one in every if one.meta.ref.namespace == namespace and (one.node in nodes or not nodes)]
+
+
+def _image(objects: Iterable[ServiceResource]) -> str:
+    """The image that they agree on."""
+    named = {one.images[IMAGE_FIELD]: str(one.meta.ref) for one in objects if IMAGE_FIELD in one.images}
     if len(named) > 1:
         (first, of_first), (second, of_second), *_rest = sorted(named.items())
         raise BadOrderError(
             f"{of_first} names the image {first} and {of_second} names {second}, and a run has one; set image."
         )
     return next(iter(named), "")
+
+
+def _dns(objects: Iterable[ServiceResource]) -> dict[str, Any]:
+    """The DNS settings that they agree on."""
+    named = {as_text(dns): (dns, str(one.meta.ref)) for one in objects if (dns := pod_dns(one.dns_config))}
+    if len(named) > 1:
+        (first, (_one, of_first)), (second, (_other, of_second)), *_rest = sorted(named.items())
+        raise BadOrderError(
+            f"{of_first} has the dnsConfig {first} and {of_second} has {second}, and a run has one; set dns_config, "
+            "or run once for each."
+        )
+    return next((dns for dns, _ref in named.values()), {})
 
 
 def _images(environment: Mapping[str, str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .._control.conditions import Service, has_failed
@@ -27,6 +27,7 @@ from .._control.standing import Standing
 from .._control.status import Services, key_of
 from .._control.wanted import EE_FIELD, Chosen, services_of
 from .._dataplane.model import Reference
+from .._jobs.dns import DNS_FIELD, as_text, distinct
 
 DEPLOY, REMOVE, RESTART_TASK, ROLLBACK_TASK = "deploy", "remove", "restart", "rollback"
 REQUESTS = (RESTART_TASK, ROLLBACK_TASK)
@@ -41,7 +42,10 @@ PLAYBOOKS = {task: f"edpm.services.{task}" for task in (DEPLOY, REMOVE, RESTART_
 
 @dataclass(frozen=True)
 class Need:
-    """A run that is missing: a task for services of one node. `key` changes with what is wanted, never with time."""
+    """A run that is missing: a task for services of one node. `key` changes with what is wanted, never with time.
+
+    `beside` are all service objects of the node: what those that the run is for leave unsaid, others may say.
+    """
 
     task: str
     namespace: str
@@ -52,6 +56,7 @@ class Need:
     inventory: str = ""
     ssh_key: str = ""
     value: str = ""
+    beside: tuple[Standing, ...] = ()
 
     @property
     def network_attachments(self) -> tuple[str, ...]:
@@ -61,8 +66,12 @@ class Need:
     @property
     def images(self) -> tuple[str, ...]:
         """The images that runs are to come from, as its service objects name them."""
-        named = (str(one.spec.get(EE_FIELD) or "") for one in self.objects)
-        return tuple(dict.fromkeys(image for image in named if image))
+        return _images(self.objects) or _images(self.beside)
+
+    @property
+    def dns_configs(self) -> tuple[dict[str, Any], ...]:
+        """The DNS settings by which the node's name is found, as its service objects name them."""
+        return _dns_configs(self.objects) or _dns_configs(self.beside)
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -126,6 +135,14 @@ def managed(world: World, kinds: Collection[str]) -> frozenset[str]:
 
 def needs(world: World, services: Services, going: Iterable[Going], chosen: Chosen) -> Iterator[Need]:
     """All runs that are missing, each node once for each task at most."""
+    beside: defaultdict[tuple[str, str], list[Standing]] = defaultdict(list)
+    for one in world.service_objects():
+        beside[one.ref.namespace, one.node].append(one)
+    for need in _needs(world, services, going, chosen):
+        yield replace(need, beside=tuple(beside[need.namespace, need.node]))
+
+
+def _needs(world: World, services: Services, going: Iterable[Going], chosen: Chosen) -> Iterator[Need]:
     leaving = list(going)
     yield from _removals(leaving, chosen)
     gone = {one.stands.ref for one in leaving}
@@ -142,16 +159,26 @@ def needs(world: World, services: Services, going: Iterable[Going], chosen: Chos
 
 
 def batches(found: Iterable[Need]) -> list[Batch]:
-    """What arrives together runs together: one run for each task, set of services and image.
+    """What arrives together runs together: one run for each task, set of services, image and DNS.
 
     A removal runs by itself.
     """
     made: dict[tuple[str, ...], Batch] = {}
     for need in found:
         alone = () if need.task == DEPLOY else (need.node, need.key)
-        key = (need.task, need.namespace, *need.services, "", *need.images, "", *alone)
+        pods = (*need.images, "", *map(as_text, need.dns_configs))
+        key = (need.task, need.namespace, *need.services, "", *pods, "", *alone)
         made.setdefault(key, Batch(need.task, need.namespace, need.services)).needs.append(need)
     return list(made.values())
+
+
+def _images(objects: Iterable[Standing]) -> tuple[str, ...]:
+    named = (str(one.spec.get(EE_FIELD) or "") for one in objects)
+    return tuple(dict.fromkeys(image for image in named if image))
+
+
+def _dns_configs(objects: Iterable[Standing]) -> tuple[dict[str, Any], ...]:
+    return distinct(one.spec.get(DNS_FIELD) for one in objects)
 
 
 def _deployments(world: World, services: Services, gone: Collection[Reference], chosen: Chosen) -> Iterator[Need]:

@@ -113,6 +113,8 @@ class OperatorRuns:
         """The run that meets a batch, after so many others that were meant to."""
         options = self._settings.options(namespace=batch.namespace, playbook=PLAYBOOKS[batch.task])
         options["image"] = options["image"] or _image(batch)
+        if options["dns_config"] is None:
+            options["dns_config"] = _dns(batch)
         # A service object stands for its own services alone, and not for other instances on its node.
         told: dict[str, Any] = {"service": ",".join(map(exactly, _services(batch)))}
         if batch.task != DEPLOY:
@@ -232,6 +234,14 @@ def _image(batch: Batch) -> str:
     if batch.task == REMOVE:
         return images[0] if images else os.environ.get(IMAGE_VARIABLE, "")
     return images[0] if len(images) == 1 else ""
+
+
+def _dns(batch: Batch) -> Mapping[str, Any] | None:
+    """The DNS settings that the nodes' own service objects name, in the same way."""
+    found = batch.needs[0].dns_configs
+    if batch.task == REMOVE:
+        return found[0] if found else {}
+    return found[0] if len(found) == 1 else None
 
 
 def _no_pattern(pattern: str) -> tuple[str, ...]:

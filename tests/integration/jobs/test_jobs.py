@@ -31,6 +31,10 @@ def test_check_mode_lets_the_server_judge_the_job_and_stores_nothing(desk: Desk)
     assert result["changed"] is True
     assert desk.all("jobs") == []
 
+    searching = desk.order(nodes=NODES, dns_config={"nameservers": ["192.0.2.53"], "searches": ["example.com"]})
+    [job, _settings] = as_result(desk.carry_out(searching, check=True), check=True)["objects"]
+    assert job["spec"]["template"]["spec"]["dnsConfig"] == searching.dns_config
+
     refused = desk.order(nodes=NODES, resources={"limits": {"memory": "much"}})
     with pytest.raises(RefusedError, match="quantities must match"):
         desk.carry_out(refused, check=True)

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from ansible_collections.edpm.services.plugins.plugin_utils._control.leaving import leaving_objects
@@ -304,6 +304,62 @@ class TestTheImageOfARun:
 
     def test_the_settings_come_first(self) -> None:
         assert {order.image for order in ordered(self.pair(deleting=True), image="ee:9")} == {"ee:9"}
+
+
+class TestTheDNSOfARun:
+    """The pods find nodes by it; service objects of other kinds than computes may have none to name."""
+
+    FIRST: ClassVar[Body] = {"nameservers": ["192.0.2.53"]}
+    SECOND: ClassVar[Body] = {"nameservers": ["192.0.2.54"], "searches": ["example.com"]}
+
+    def pair(self, **fields: Any) -> World:
+        """Two nodes with different DNS."""
+        return plain(compute(dnsConfig=self.FIRST, **fields), node("node-1"), compute("node-1", dnsConfig=self.SECOND))
+
+    def found(self, cluster: World, **run: Any) -> list[tuple[tuple[str, ...], Mapping[str, Any]]]:
+        return [(order.nodes, order.dns_config) for order in ordered(cluster, image="ee", **run)]
+
+    def test_nodes_with_different_dns_do_not_share_a_deployment(self) -> None:
+        assert self.found(self.pair()) == [(("node-0",), self.FIRST), (("node-1",), self.SECOND)]
+
+    def test_nodes_with_the_same_do(self) -> None:
+        same = compute("node-1", dnsConfig={**self.FIRST, "searches": []})
+        cluster = plain(compute(dnsConfig=self.FIRST), node("node-1"), same)
+        assert self.found(cluster) == [(("node-0", "node-1"), self.FIRST)]
+
+    @pytest.mark.parametrize("task", ["deploy", "restart"])
+    def test_what_an_object_leaves_unsaid_another_of_its_node_says(self, task: str) -> None:
+        """What is missing on both nodes is another instance, whose objects name no DNS."""
+        asking = {RESTART: "1"} if task == "restart" else {}
+        objects: list[Body] = []
+        for name, dns in (("node-0", self.FIRST), ("node-1", self.SECOND)):
+            fast = compute(name, owned=False, instance="fast", annotations=asking)
+            fast["metadata"] |= {"name": f"{name}-fast", "uid": f"{name}-fast"}
+            objects += [node(name), compute(name, dnsConfig=dns, deploy=False), fast]
+        cluster = world(role(), *objects, images=IMAGES)
+        assert self.found(cluster) == [(("node-0",), self.FIRST), (("node-1",), self.SECOND)]
+
+    def test_a_removal_takes_that_of_its_own_objects(self) -> None:
+        orders = {order.playbook: order for order in ordered(self.pair(deleting=True), image="ee")}
+        assert orders["edpm.services.remove"].dns_config == self.FIRST
+
+    def test_a_removal_takes_that_of_what_stays_on_the_node(self) -> None:
+        leaving = compute(instance="fast", deleting=True)
+        leaving["metadata"] |= {"name": "node-0-fast", "uid": "fast"}
+        stays = compute(dnsConfig=self.FIRST)
+        others = [node("node-1"), compute("node-1", dnsConfig=self.SECOND)]
+        orders = {order.playbook: order for order in ordered(plain(stays, leaving, *others), image="ee")}
+        assert orders["edpm.services.remove"].dns_config == self.FIRST
+
+    def test_objects_of_one_node_that_disagree_are_told(self) -> None:
+        other = compute(owned=False, instance="fast", dnsConfig=self.SECOND)
+        other["metadata"] |= {"name": "node-0-fast", "uid": "fast"}
+        with pytest.raises(BadOrderError, match=r"node-0 has the dnsConfig .*node-0-fast has .*set dns_config"):
+            ordered(plain(compute(dnsConfig=self.FIRST), other), image="ee")
+
+    @pytest.mark.parametrize("mine", [{"nameservers": ["192.0.2.1"]}, {}])
+    def test_the_settings_come_first(self, mine: Body) -> None:
+        assert {str(dns) for _nodes, dns in self.found(self.pair(), dns_config=mine)} == {str(mine)}
 
 
 class TestLeaving:

@@ -220,3 +220,39 @@ def test_variables_with_an_anchor_that_contains_itself_are_an_error(
 ) -> None:
     update = {"spec": {"node": {"ansibleVars": "a: &a [*a]"}}}
     assert "holds a YAML anchor that contains itself" in plan_of(change(load("base"), NODE, update)).said("compute-0")
+
+
+def dns(config: Json) -> tuple[Json, list[str]]:
+    """How the DNS settings of a compute are read, and what is said of them."""
+    metadata = {"name": "compute-0", "namespace": "openstack"}
+    spec = {"dataplaneNodeName": "compute-0", "dnsConfig": config}
+    body = {
+        "apiVersion": "nova.openstack.org/v1beta1",
+        "kind": "NovaExternalCompute",
+        "metadata": metadata,
+        "spec": spec,
+    }
+    [found] = parse_resources([body]).service_resources
+    return dict(found.dns_config), [fault.sentence for fault in found.meta.faults]
+
+
+def test_dns_settings_are_read_without_what_is_empty() -> None:
+    options = [{"name": "ndots", "value": "2"}, {"name": "rotate"}]
+    assert dns({"nameservers": ["192.0.2.53"], "searches": [], "options": options}) == (
+        {"nameservers": ("192.0.2.53",), "options": options},
+        [],
+    )
+    assert dns({}) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("config", "fault"),
+    [
+        ({"nameservers": "192.0.2.53"}, "spec.dnsConfig.nameservers: must be a list, not text"),
+        ({"options": [{"name": "ndots", "value": 2}]}, "spec.dnsConfig.options[0].value: must be text, not a number"),
+        ({"options": [{"value": "2"}]}, "spec.dnsConfig.options[0].name: is missing"),
+    ],
+)
+def test_dns_settings_of_a_wrong_type_are_told(config: Json, fault: str) -> None:
+    [sentence] = dns(config)[1]
+    assert sentence.startswith(f"NovaExternalCompute openstack/compute-0, field {fault}")

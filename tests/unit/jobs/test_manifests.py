@@ -29,6 +29,7 @@ FULL = {
     "ca_secret": "combined-ca-bundle",
     "mounts": (Mount("ConfigMap", "openstack-config", "/etc/openstack", True),),
     "network_attachments": ("ctlplane", "internalapi"),
+    "dns_config": {"nameservers": ["192.0.2.53"], "options": [{"name": "ndots", "value": "2"}]},
     "parallel": 2,
     "deadline": 7200,
     "run_as_user": 123456,
@@ -66,6 +67,17 @@ def test_every_volume_is_mounted_once_and_one_alone_can_be_written() -> None:
     assert [one["name"] for one in mounts] == [one["name"] for one in made["volumes"]]
     assert len({one["mountPath"] for one in mounts}) == len(mounts)
     assert [one["mountPath"] for one in mounts if not one.get("readOnly")] == ["/run/edpm"]
+
+
+def test_servers_for_dns_take_the_place_of_the_clusters_and_domains_come_beside_its_own() -> None:
+    """A resolver asks the next server where one is silent, and not where one has said that there is no such name."""
+    with_servers = pod(order(dns_config={"nameservers": ["192.0.2.53"]}))
+    with_domains = pod(order(dns_config={"searches": ["example.com"]}))
+
+    assert (with_servers["dnsPolicy"], with_servers["dnsConfig"]) == ("None", {"nameservers": ["192.0.2.53"]})
+    assert with_domains["dnsConfig"] == {"searches": ["example.com"]}
+    assert "dnsPolicy" not in with_domains
+    assert {"dnsPolicy", "dnsConfig"}.isdisjoint(pod(order()))
 
 
 def test_what_the_pods_know_is_in_one_config_map_that_goes_with_the_job() -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.model import (
@@ -14,7 +14,8 @@ from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.model imp
     Snapshot,
 )
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned import Connection, NodePlan, Plan, SSHKey
-from ansible_collections.edpm.services.plugins.plugin_utils._jobs.order import BadOrderError
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.values import Variables
+from ansible_collections.edpm.services.plugins.plugin_utils._jobs.order import BadOrderError, Order
 from ansible_collections.edpm.services.plugins.plugin_utils._jobs.sources import IMAGE_VARIABLE, hosts_in, resolved
 
 OPTIONS: dict[str, Any] = {"namespace": "openstack", "inventory": "dataplane", "shard_size": 50, "environment": {}}
@@ -37,9 +38,10 @@ def node(name: str, namespace: str = "openstack", *, secret: str = "key", networ
 PLAN = Plan((node("a", networks=("ctlplane",)), node("b", networks=("ctlplane", "tenant")), node("x", "other")))
 
 
-def service(name: str, image: str) -> ServiceResource:
-    meta = Metadata(Reference("NovaExternalCompute", "openstack", name))
-    return ServiceResource(meta, "nova.openstack.org/v1beta1", name, images={"ansibleEEContainerImage": image})
+def service(name: str, image: str = "", dns: Variables | None = None, namespace: str = "openstack") -> ServiceResource:
+    meta = Metadata(Reference("NovaExternalCompute", namespace, name))
+    images = {"ansibleEEContainerImage": image} if image else {}
+    return ServiceResource(meta, "nova.openstack.org/v1beta1", name, images=images, dns_config=dns or {})
 
 
 def found(
@@ -101,6 +103,52 @@ def test_two_images_for_one_run_are_refused() -> None:
 
     with pytest.raises(BadOrderError, match=r"openstack/a names the image one and .*openstack/b names two"):
         found(snapshot=snapshot)
+
+
+def test_another_namespaces_image_is_none_of_a_run() -> None:
+    other = service("a", "two", namespace="other")
+    snapshot = Snapshot(Resources(service_resources=(service("a", "one"), other)))
+
+    assert found(snapshot=snapshot)["image"] == "one"
+    assert found(snapshot=snapshot, shard_size=0)["image"] == "one"
+
+
+class TestDNS:
+    FIRST: ClassVar[Variables] = {"nameservers": ["192.0.2.53"], "options": [{"name": "ndots", "value": "2"}]}
+    SECOND: ClassVar[Variables] = {"nameservers": ["192.0.2.54"]}
+
+    def snapshot(self, *dns: Variables | None) -> Snapshot:
+        objects = (service(name, dns=one) for name, one in zip("ab", dns, strict=True))
+        return Snapshot(Resources(service_resources=tuple(objects)))
+
+    def test_it_is_that_of_the_nodes_service_resources(self) -> None:
+        assert found(snapshot=self.snapshot(self.FIRST, None))["dns_config"] == self.FIRST
+        assert found(snapshot=self.snapshot(self.FIRST, self.SECOND), nodes=["b"])["dns_config"] == self.SECOND
+        assert found(snapshot=self.snapshot(None, None))["dns_config"] == {}
+        assert found()["dns_config"] == {}
+
+    @pytest.mark.parametrize("mine", [{}, {"searches": ["example.com"]}])
+    def test_what_is_asked_for_comes_first(self, mine: Variables) -> None:
+        snapshot = self.snapshot(self.FIRST, self.SECOND)
+
+        assert (
+            Order.from_options(
+                {"playbook": "p", "image": "i", "namespace": "openstack", "dns_config": mine},
+                **found(snapshot=snapshot, image="i", dns_config=mine),
+            ).dns_config
+            == mine
+        )
+
+    def test_what_means_the_same_is_the_same(self) -> None:
+        wordy: Variables = {"searches": [], "nameservers": ("192.0.2.54",), "options": None}
+
+        assert found(snapshot=self.snapshot(wordy, self.SECOND))["dns_config"] == self.SECOND
+
+    def test_two_for_one_run_are_refused(self) -> None:
+        said = r"openstack/a has the dnsConfig .*2\.53.* and .*openstack/b has .*2\.54.*; set dns_config"
+
+        with pytest.raises(BadOrderError, match=said):
+            found(snapshot=self.snapshot(self.FIRST, self.SECOND))
 
 
 def test_pods_know_the_services_images_as_their_starter_does() -> None:
