@@ -10,15 +10,21 @@ down before it is done.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 
-from .errors import NodeRefused
-from .generations import Drift, Home
+from .errors import NodeError, NodeRefused
+from .generations import AWAY, Drift, Home
 from .node import Node
 from .record import Record
 from .systemd import UnitState
 
 _NOTE = "claims.json"
+#: What else may help where a unit is not there: the daemon that the node may have instead, and the setting for it.
+_INSTEAD = {
+    ("libvirt", "virtqemud.service"): ("libvirtd, as Debian packages it", "monolithic"),
+    ("libvirt", "libvirtd.service"): ("virtqemud", "modular"),
+}
 
 
 class Claims:
@@ -38,17 +44,25 @@ class Claims:
         for one in self._lacking():
             yield Drift(one.name, one.what or "missing")
 
+    def refuse(self, *, more_come: bool) -> None:
+        """Refuse what cannot be had, before anything is touched; packages that are missing may bring more units."""
+        states, own = self._states(), self._home.note(_NOTE).get("masked", ())
+        for unit in self._record.node_units:
+            awaited = more_come and states[unit].load == "not-found"
+            if not awaited and unit not in own:
+                self._refuse(unit, states[unit])
+
     def hold_back(self) -> None:
         """Mask units, which must be done before a package starts them, and note what is still to be switched on.
 
-        What an earlier generation claimed and this one does not is given back first: it may want the very opposite.
+        What another generation claimed and this one does not is given back first: it may want the very opposite.
         """
         record = self._record
-        self._give_back(set(record.node_units), set(record.masked))
+        self._give_back(set(record.node_units), set(record.masked), revive=self._is_good())
         states = self._states()
         off = [unit for unit in record.node_units if states[unit].file in ("disabled", "")]
         bare = [unit for unit in record.masked if not _is_masked(states[unit])]
-        self._remember(off, bare)
+        self._remember(enabled=off, masked=bare, stopped=[unit for unit in bare if states[unit].is_active])
         for unit in bare:
             self._change("mask", unit, "--now")
 
@@ -71,14 +85,30 @@ class Claims:
                 self._started(unit)
         self._node.firewall.have(self._record.name, self._record.unit, self._record.ports)
 
+    def have_again(self) -> None:
+        """Have all of it for the generation that is live, after another one had a part of it for a while."""
+        self.hold_back()
+        self.have(restarts=True)
+        watched, states = self._record.unit, self._states()
+        sockets = (state for state in states.values() if state.triggers == watched)
+        if not self._record.contained and not all(one.is_active for one in (states[watched], *sockets)):
+            self._check("restart", watched, self._node.systemd.restart([watched]))
+
     def release(self) -> None:
         """Give everything back, as it was before."""
-        self._give_back(set(), set())
+        self._give_back(set(), set(), revive=True)
         self._node.firewall.close(self._record.name, self._record.unit, self._record.ports)
         self._home.remove_note(_NOTE)
 
-    def _give_back(self, enabled: set[str], masked: set[str]) -> None:
-        """Switch back whatever this service switched, but for these units and those that other services claim."""
+    def _is_good(self) -> bool:
+        """Whether this is the generation that is live; what is claimed beyond it is of a run that did not succeed."""
+        return self._home.good == self._record.digest
+
+    def _give_back(self, enabled: set[str], masked: set[str], *, revive: bool) -> None:
+        """Switch back whatever this service switched, but for these units and those that other services claim.
+
+        `revive` starts those again that were up before they were masked.
+        """
         note = self._home.note(_NOTE)
         off, bare = _without(enabled, note.get("enabled", ())), _without(masked, note.get("masked", ()))
         if not off and not bare:
@@ -90,8 +120,17 @@ class Claims:
                     self._node.systemd.change(verb, unit, *words)
         for unit in _without(others, off):
             self._free(unit, enabled, states)
-        kept = {"enabled": _without(off, note.get("enabled", ())), "masked": _without(bare, note.get("masked", ()))}
-        self._home.write_note(_NOTE, kept)
+        if revive:
+            self._revive(unit for unit in note.get("stopped", ()) if unit in _without({*others, *enabled}, bare))
+        gone = {"enabled": off, "masked": bare, "stopped": bare}
+        self._home.write_note(_NOTE, {key: _without(gone[key], note.get(key, ())) for key in gone})
+
+    def _revive(self, units: Iterable[str]) -> None:
+        """Start units that were up, all at once: a socket must be there before its service."""
+        states = self._node.systemd.states(tuple(units))
+        down = [unit for unit, state in states.items() if not state.is_active]
+        if down:
+            self._node.systemd.restart(down)
 
     def _lacking(self) -> Iterator[Drift]:
         record, states = self._record, self._states()
@@ -104,6 +143,12 @@ class Claims:
                 yield Drift(f"unit {unit}", "disabled")
             elif unit != watched and not states[unit].is_active:
                 yield Drift(f"unit {unit}", "down")
+        if self._is_good():
+            note = self._home.note(_NOTE)
+            for unit in _without(record.masked, note.get("masked", ())):
+                yield Drift(f"unit {unit}", "left masked")
+            for unit in _without(record.node_units, note.get("enabled", ())):
+                yield Drift(f"unit {unit}", "left enabled")
         for told in self._node.firewall.lacking(record.name, record.unit, record.ports):
             yield Drift(told, "")
 
@@ -112,12 +157,9 @@ class Claims:
         found = self._node.systemd.states(units)
         return {unit: found.get(unit, UnitState()) for unit in units}
 
-    def _remember(self, enabled: list[str], masked: list[str]) -> None:
+    def _remember(self, **units: list[str]) -> None:
         note = self._home.note(_NOTE)
-        told = {
-            "enabled": sorted({*note.get("enabled", ()), *enabled}),
-            "masked": sorted({*note.get("masked", ()), *masked}),
-        }
+        told = {key: sorted({*note.get(key, ()), *more}) for key, more in units.items()}
         if any(told.values()) and told != note:
             self._home.write_note(_NOTE, told)
 
@@ -132,9 +174,11 @@ class Claims:
 
     def _refuse(self, unit: str, state: UnitState) -> None:
         if state.load == "not-found":
+            has, daemons = _INSTEAD.get((self._record.service, unit), ("", ""))
+            other = f"where the node has {has}, set libvirt_daemons (edpm_libvirt_daemons) to {daemons}"
             raise NodeRefused(
-                f"The node has no unit {unit}, which {self._record.name} needs; install the package that brings it, or "
-                "change the definition. The service was not touched."
+                f"The node has no unit {unit}, which {self._record.name} needs; install the package that brings it, "
+                f"or {other if has else 'change the definition'}. The service was not touched."
             )
         if state.load == "masked":
             raise NodeRefused(
@@ -164,6 +208,33 @@ class Claims:
                 f"systemctl {verb} {unit} failed on the node, and {self._record.name} needs it: {complaint}; see to it "
                 "there, then run again. The service was not touched."
             )
+
+
+@contextmanager
+def undone(node: Node, home: Home, withdraw: Callable[[], None]) -> Iterator[None]:
+    """Where the way to a new generation is not even begun, the live one has its claims again, as if nothing was.
+
+    Where none is live, `withdraw` gives everything back. A switch that was cut off is left as it is: the next run
+    finishes it.
+    """
+    try:
+        yield
+    except NodeError as fault:
+        try:
+            _undo(node, home, withdraw)
+        except NodeError as second:
+            raise NodeRefused(f"{fault} But what it had taken of the node is not all given back: {second}") from fault
+        raise
+
+
+def _undo(node: Node, home: Home, withdraw: Callable[[], None]) -> None:
+    intent, record = home.intent, home.record(home.good)
+    if intent and intent.way != AWAY:
+        return
+    if record:
+        Claims(node, home, record).have_again()
+    else:
+        withdraw()
 
 
 def _is_masked(state: UnitState) -> bool:

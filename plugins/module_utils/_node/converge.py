@@ -15,7 +15,7 @@ from pathlib import Path
 from . import guards
 from .bundle import Bundle
 from .changes import Changes, Seen, compare, differences, look
-from .claims import Claims
+from .claims import Claims, undone
 from .commands import Result, bounded
 from .errors import Failed, Invalid, Unhealthy
 from .generations import Home
@@ -63,6 +63,8 @@ class Convergence:
         if changes.switch and self.wanted.contained:
             self.node.podman.require()
             pull = self.node.podman.needs(self.bundle.image)
+        if changes.any:
+            self._refuse()
         warnings = (self._waiting(changes),) if changes.waits else ()
         return self._outcome(seen, changes, pulled=pull).but(warnings=warnings)
 
@@ -123,7 +125,8 @@ class Convergence:
             if self.bundle.units:
                 self.node.systemd.accepts(tuple(self.bundle.units), [staged / UNITS, self.node.places.units])
             self._validate(staged)
-            self._prepare(staged, restarts=True)
+            with undone(self.node, self.home, self._withdraw):
+                self._prepare(staged, restarts=True)
         except Exception:
             self.home.unstage()
             raise
@@ -150,11 +153,16 @@ class Convergence:
             "correct what it names. The running service was not touched."
         )
 
+    def _refuse(self) -> None:
+        self.claims.refuse(more_come=self.ground.lacks_packages())
+
     def _prepare(self, generation: Path, *, restarts: bool) -> None:
         """All that the service stands on, in an order in which each finds what it needs."""
+        self._refuse()
         self.ground.people()
         self.claims.hold_back()
         self.ground.prepare(generation / "node/tmpfiles.conf")
+        self._refuse()
         self.live.have(self.bundle.live)
         self.claims.have(restarts=restarts)
 

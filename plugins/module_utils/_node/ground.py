@@ -44,6 +44,10 @@ class Ground:
         changed = (key for key, value in settings if self._setting(key) != _words(value))
         yield from (Drift(f"kernel setting {key}", "changed") for key in changed)
 
+    def lacks_packages(self) -> bool:
+        """Whether packages are still to be installed."""
+        return bool(self.node.packages.missing(self.service, self.footing.packages))
+
     def people(self) -> None:
         """Have the accounts. Packages come later: one that makes an account must find it with its number."""
         for group in self.footing.groups:

@@ -63,13 +63,15 @@ class Nftables:
 
     def have(self, tag: str, ports: Sequence[str]) -> None:
         """Have the rules of this tag for these ports and no others."""
-        for rule in self._spare(tag, ports):
-            self._do(["delete", "rule", *rule.chain.words, "handle", str(rule.handle)])
-        for chain in self._closing():
-            for port in ports:
-                if not self._is_open(chain, tag, port):
-                    self._do(["insert", *_rule(chain, tag, port)])
-        self._seen = None
+        try:
+            for rule in self._spare(tag, ports):
+                self._do(["delete", "rule", *rule.chain.words, "handle", str(rule.handle)])
+            for chain in self._closing():
+                for port in ports:
+                    if not self._is_open(chain, tag, port):
+                        self._do(["insert", *_rule(chain, tag, port)])
+        finally:
+            self._seen = None
 
     def commands(self, tag: str, ports: Sequence[str]) -> list[str]:
         """What nft is told to make the same rules anew, for a shell; none where nothing is closed."""

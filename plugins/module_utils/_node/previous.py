@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .bundle import File, Footing
 from .changes import Changes, Seen, compare, differences, look
-from .claims import Claims
+from .claims import Claims, undone
 from .errors import ImageMissing, NothingBefore
 from .generations import AWAY, BACK, FORTH, Home
 from .ground import Ground
@@ -53,7 +53,8 @@ class Return:
         if self.wanted.units:
             folder = self.home.generation(self.wanted.digest)
             self.node.systemd.accepts(tuple(self.wanted.units), [folder / UNITS, self.node.places.units])
-        self._prepare()
+        with undone(self.node, self.home, self.claims.release):
+            self._prepare()
         Switch(self.node, self.home, self.wanted, self.files).make(self._origin(), way=BACK)
         Live(self.node, self.home).read()
         return outcome.but(restart_pending=self.home.note("pending.json") != {})
@@ -93,6 +94,7 @@ class Return:
                 f"Generation {wanted.digest[:7]} of {home.name} is not what was written "
                 f"({', '.join(spoilt) or 'its record is gone'}); deploy the one that is wanted. Nothing was touched."
             )
+        self.claims.refuse(more_come=False)
         if not wanted.contained:
             return
         self.node.podman.require()

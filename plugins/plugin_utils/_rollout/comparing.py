@@ -116,7 +116,7 @@ def differences(wanted: node.Bundle, found: Found, apart: str = "") -> Iterator[
         yield f"image {before or 'none'} → {after}" if before != after else "files"
     elif found.get("settings") != settings(wanted):
         yield "settings"
-    yield from (f"{one['name']} was {one['what']} by hand" for one in found.get("drift") or ())
+    yield from (_drifted(one["name"], one["what"]) for one in found.get("drift") or ())
     yield from live_differences(wanted.live, found, apart)
     if found.get("unfinished"):
         yield "an unfinished run"
@@ -124,6 +124,11 @@ def differences(wanted: node.Bundle, found: Found, apart: str = "") -> Iterator[
         yield "a restart is due"
     if not found.get("healthy") and found.get("digest") == wanted.digest:
         yield str(found.get("fault") or "it is not healthy")
+
+
+def _drifted(name: str, what: str) -> str:
+    """What a run that was cut off left behind is nobody's hand."""
+    return f"{name} was {what}{'' if what.startswith('left ') else ' by hand'}"
 
 
 def live_differences(wanted: Iterable[node.LiveFile], found: Found, apart: str = "") -> Iterator[str]:

@@ -29,6 +29,8 @@ class Fabric:
     #: Units of the node: whether they are enabled, and which of them are up.
     files: dict[str, str] = field(default_factory=dict)
     up: set[str] = field(default_factory=set)
+    #: What a masked unit is again afterwards.
+    behind_masks: dict[str, str] = field(default_factory=dict)
     #: The services of sockets.
     triggers: dict[str, str] = field(default_factory=dict)
     #: nftables' objects, or None where there is no nft.
@@ -75,13 +77,17 @@ class NodePrograms:
     # --- systemctl for units of the node ---------------------------------------------------------------------------
     def change_unit(self, verb: str, unit: str, *, now: bool) -> Result:
         files, up = self.fabric.files, self.fabric.up
-        if unit not in files and verb in ("enable", "start"):
+        if unit not in files and verb in ("enable", "disable", "start"):
             return Result(5, "", f"Unit {unit} not found.")
         if verb == "start" and self.fabric.triggers.get(unit) in up:
             return Result(1, "", f"Socket service {self.fabric.triggers[unit]} already active, refusing.")
-        state = {"enable": "enabled", "disable": "disabled", "mask": "masked", "unmask": "disabled"}
+        state = {"enable": "enabled", "disable": "disabled", "mask": "masked"}
 
         def change() -> None:
+            if verb == "mask" and files.get(unit) not in (None, "masked"):
+                self.fabric.behind_masks[unit] = files[unit]
+            if verb == "unmask" and files.get(unit) == "masked":
+                files[unit] = self.fabric.behind_masks.pop(unit, "disabled")
             if verb in state:
                 files[unit] = state[verb]
             if verb == "start":

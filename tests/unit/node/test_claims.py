@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -164,31 +165,148 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "does not start": (
         {"node_units": ("iscsid.socket",)},
-        {"systemctl start": Result(1, "", "Job failed")},
+        {"systemctl start -- iscsid.socket": Result(1, "", "Job failed")},
         "systemctl start iscsid.socket failed on the node, and nova_compute needs it: Job failed; see to it there",
     ),
     "no nft": (
         {"ports": ("tcp 1",)},
-        {"nft insert": Result(1, "", "Operation not permitted")},
+        {"nft insert rule inet filter INPUT tcp dport 1 ": Result(1, "", "Operation not permitted")},
         'nft insert rule inet filter INPUT tcp dport 1 accept comment "edpm_nova_compute" failed on the node',
     ),
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_the_node_refuses_is_told_and_the_service_is_not_touched(debian: World, case: str) -> None:
-    others, refuse, says = REFUSED[case]
-    debian.fabric.files.update({"held.service": "masked", "iscsid.socket": "disabled"})
+#: What is masked besides, and was up; what the generation before has, and nobody else.
+ELSE: dict[str, Any] = {"masked": ("theirs.socket", "theirs.service")}
+BEFORE: dict[str, Any] = {"node_units": ("ours.socket",), "ports": ("tcp 22",)}
+
+
+@pytest.fixture
+def taken(debian: World) -> World:
+    """A node on which others run."""
+    theirs = dict.fromkeys(ELSE["masked"], "enabled")
+    debian.fabric.files.update(
+        {"held.service": "masked", **dict.fromkeys(("iscsid.socket", "ours.socket"), "disabled")}
+    )
+    debian.fabric.files.update(theirs)
+    debian.fabric.up.update(theirs)
     debian.fabric.chain("INPUT", "drop")
-    deploy(debian, bundle_of(debian, A, FIRST))
-    processes = dict(debian.processes)
-    debian.refuse.update(refuse)
+    return debian
+
+
+class PlugOf(Plug):
+    """Is pulled after the step of a name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(when="after")
+        self.name = name
+
+    def around(self, name: str, whole: Callable[[], object], half: Callable[[], object] = lambda: None) -> object:
+        if name == self.name:
+            self.at = self.steps
+        return super().around(name, whole, half)
+
+
+def everything_on(world: World) -> tuple[object, ...]:
+    """All that a refusal must leave as it is."""
+    fabric = world.fabric
+    folders = (everything_in(one) for one in (world.places.root, world.places.etc))
+    return dict(fabric.files), set(fabric.up), fabric.rules(), dict(world.processes), *folders
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_the_node_refuses_is_told_and_the_service_is_not_touched(taken: World, case: str) -> None:
+    others, refuse, says = REFUSED[case]
+    deploy(taken, bundle_of(taken, A, FIRST, **BEFORE))
+    before = everything_on(taken)
+    taken.refuse.update(refuse)
     with pytest.raises(NodeError) as caught:
-        deploy(debian, bundle_of(debian, B, SECOND, **others))
+        deploy(taken, bundle_of(taken, B, SECOND, **ELSE, **others))
     assert says in str(caught.value)
-    assert debian.processes == processes
-    assert (home(debian) / "current").readlink().name == A
-    assert not (home(debian) / "generations/.staging").exists()
+    assert "not all given back" not in str(caught.value)
+    assert everything_on(taken) == before
+    taken.refuse.clear()
+    assert not deploy(taken, bundle_of(taken, A, FIRST, **BEFORE)).changes.any
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_first_deployment_that_the_node_refuses_leaves_nothing(taken: World, tmp_path: Path, case: str) -> None:
+    others, refuse, says = REFUSED[case]
+    before = everything_on(taken)
+    taken.refuse.update(refuse)
+    live = (LiveFile(str(tmp_path / "state/ca.crt"), b"PEM"),)
+    with pytest.raises(NodeError) as caught:
+        deploy(taken, bundle_of(taken, B, SECOND, live=live, **ELSE, **others))
+    assert says in str(caught.value)
+    assert everything_on(taken)[:-2] == before[:-2]
+    assert not home(taken).exists()
+    assert not Path(live[0].path).exists()
+
+
+FORESEEN = ("no unit", "masked by others")
+
+
+@pytest.mark.parametrize("case", FORESEEN)
+def test_a_unit_that_is_not_there_is_refused_before_any_is_masked_and_in_check_mode_too(
+    taken: World, case: str
+) -> None:
+    others, _refuse, says = REFUSED[case]
+    for check in (True, False):
+        with pytest.raises(NodeError, match=says):
+            deploy(taken, bundle_of(taken, B, SECOND, **ELSE, **others), check=check)
+    assert (taken.done("mask"), taken.done("stop"), taken.done("restart")) == ([], [], [])
+
+
+def test_a_unit_that_a_package_may_bring_is_waited_for(taken: World) -> None:
+    taken.fabric.available.add("one")
+    made = bundle_of(taken, A, FIRST, packages={"apt": ("one",)}, node_units=("one.service",))
+    assert deploy(taken, made, check=True).changes.any
+    deploy(taken, made)
+    with pytest.raises(NodeError, match=r"The node has no unit no.service"):
+        deploy(taken, bundle_of(taken, B, SECOND, packages={"apt": ("one",)}, node_units=("no.service",)), check=True)
+
+
+def test_what_was_up_before_it_was_masked_is_up_again_after_a_removal(taken: World) -> None:
+    before = everything_on(taken)[:4]
+    deploy(taken, bundle_of(taken, A, FIRST, **ELSE))
+    assert taken.fabric.up == set()
+    away(taken)
+    assert everything_on(taken)[:4] == before
+
+
+def test_a_generation_that_leaves_a_unit_alone_does_not_start_it(taken: World) -> None:
+    deploy(taken, bundle_of(taken, A, FIRST, **ELSE))
+    deploy(taken, bundle_of(taken, B, SECOND))
+    assert (taken.fabric.up, taken.fabric.files["theirs.service"]) == (set(), "enabled")
+
+
+def test_what_a_killed_run_masked_is_told_and_given_back_by_the_live_generation(taken: World) -> None:
+    made = bundle_of(taken, A, FIRST, **BEFORE)
+    deploy(taken, made)
+    before = everything_on(taken)[:4]
+    with pytest.raises(Killed):
+        deploy(taken, bundle_of(taken, B, SECOND, **ELSE), plug=PlugOf("mask theirs.service"))
+    assert told(taken)["drift"] == [
+        {"name": "unit ours.socket", "what": "disabled"},
+        *({"name": f"unit {unit}", "what": "left masked"} for unit in sorted(ELSE["masked"])),
+    ]
+    assert not deploy(taken, made).restarted
+    assert everything_on(taken)[:4] == before
+    assert told(taken)["drift"] == []
+
+
+DAEMONS = {
+    "virtqemud.service": "or where the node has libvirtd, as Debian packages it, set libvirt_daemons "
+    r"\(edpm_libvirt_daemons\) to monolithic\. The service was not touched",
+    "libvirtd.service": r"or where the node has virtqemud, set libvirt_daemons \(edpm_libvirt_daemons\) to modular\.",
+}
+
+
+@pytest.mark.parametrize("unit", DAEMONS)
+def test_where_libvirts_daemons_are_of_the_other_kind_the_setting_is_named(world: World, unit: str) -> None:
+    made = bundle_of(world, A, FIRST, service="libvirt", image=Image(""), units={}, node_units=(unit,))
+    with pytest.raises(NodeError, match=DAEMONS[unit]):
+        deploy(world, made, check=True)
 
 
 # --- sockets of a service that is up ---------------------------------------------------------------------------------
@@ -265,6 +383,33 @@ def test_a_service_of_the_nodes_packages_goes_through_its_whole_life(virsh: Worl
     away(virsh, force=True)
     assert (virsh.fabric.up, home(virsh).exists(), state.joinpath("ca.pem").exists()) == (set(), False, False)
     assert virsh.argv("podman") == []
+
+
+@pytest.mark.parametrize("enabled_before", [True, False])
+def test_a_daemon_that_was_masked_for_one_that_cannot_be_had_runs_again(virsh: World, enabled_before: bool) -> None:
+    if enabled_before:
+        virsh.fabric.packages.add("libvirt")
+        virsh.fabric.files["libvirt.service"] = "enabled"
+        virsh.fabric.up.add("libvirt.service")
+    deploy(virsh, plain(virsh))
+    before = everything_on(virsh)
+    other = plain(virsh, B, packages={"apt": ("none",)}, node_units=("virtqemud.service",), masked=("libvirt.service",))
+    with pytest.raises(NodeError, match="needs none, which apt cannot install") as caught:
+        deploy(virsh, other)
+    assert "not all given back" not in str(caught.value)
+    assert virsh.done("mask") != []
+    assert everything_on(virsh) == before
+    assert not deploy(virsh, plain(virsh)).changes.any
+
+
+def test_what_cannot_be_given_back_is_told_with_the_reason_of_the_failure(virsh: World) -> None:
+    deploy(virsh, plain(virsh))
+    virsh.refuse["systemctl restart"] = Result(1, "", "Job failed")
+    with pytest.raises(NodeError) as caught:
+        deploy(virsh, plain(virsh, B, packages={"apt": ("none",)}, masked=("libvirt.service",)))
+    says = str(caught.value)
+    assert "needs none, which apt cannot install" in says
+    assert "But what it had taken of the node is not all given back: systemctl restart libvirt.service failed" in says
 
 
 def test_one_that_was_enabled_before_runs_on_without_us(virsh: World) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Bundle, LiveFile, Seed
-from ansible_collections.edpm.services.plugins.module_utils._node.errors import Failed, NothingBefore
+from ansible_collections.edpm.services.plugins.module_utils._node.errors import Failed, NodeRefused, NothingBefore
 from ansible_collections.edpm.services.plugins.module_utils._node.seeds import Seeds
 
 from .fakes import away, back, bundle_of, deploy, everything_in, text, wipe, world_in
@@ -55,6 +55,14 @@ def all_of_it(world: World, files: Mapping[str, bytes] = NEW) -> Bundle:
         masked=("other.socket",),
         reload=("kill", "-HUP", "1"),
     )
+
+
+def refused(world: World) -> Bundle:
+    """One that stops and masks what runs on the node, and then needs what its packages do not bring."""
+    made = all_of_it(world)
+    if "other.socket" not in world.fabric.behind_masks:
+        world.fabric.up.add("other.socket")
+    return replace(made, node_units=("iscsid.socket", "no.service"))
 
 
 def edited(world: World) -> None:
@@ -112,6 +120,8 @@ CASES = {
     "all of it": Case((old,), deploying(all_of_it), NEW),
     "all of it again": Case((all_of_it, lost), deploying(all_of_it), NEW),
     "all of it fails": Case((), deploying(lambda world: all_of_it(world, DEADLY)), None, "failed"),
+    "refused": Case((old,), deploying(refused), OLD, "refused"),
+    "refused at first": Case((), deploying(refused), None, "refused"),
     "rollback": Case((old, new), going_back, OLD),
     "rollback fails": Case((old, new, poisoned), going_back, NEW, "failed"),
     "rollback of all of it": Case((old, all_of_it), going_back, OLD),
@@ -146,6 +156,8 @@ def attempt(world: World, act: Act, plug: Plug | None = None) -> str:
         act(world, plug)
     except Failed:
         return "failed"
+    except NodeRefused:
+        return "refused"
     except Killed:
         return "killed"
     return "ran"
@@ -209,6 +221,7 @@ def assert_end(world: World, case: Case, told: str) -> None:
     if case.runs is None:
         assert process is None, told
         assert list(world.places.units.glob("*")) == [], told
+        assert case.end != "refused" or "other.socket" in world.fabric.up, told
         assert world.fabric.rules() == [], told
         assert "masked" not in world.fabric.files.values(), told
     else:

@@ -31,6 +31,7 @@ def planned(one: ServicePlan, **of_node: Any) -> PlannedService:
     ("change", "what"),
     [
         ({"drift": [{"name": "conf.d/01.conf", "what": "changed"}]}, ("conf.d/01.conf was changed by hand",)),
+        ({"drift": [{"name": "unit x.socket", "what": "left masked"}]}, ("unit x.socket was left masked",)),
         ({"unfinished": True}, ("an unfinished run",)),
         ({"restart_pending": True}, ("a restart is due",)),
         ({"healthy": False, "fault": "the unit is failed"}, ("the unit is failed",)),
