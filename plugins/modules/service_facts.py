@@ -69,7 +69,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 services:
-  description: Each service by its name, with its instance where it has one.
+  description:
+    - Each service by its name, with its instance where it has one.
+    - One whose first deployment failed has no RV(services.generations), and may have an RV(services.identity).
   returned: success
   type: dict
   contains:
@@ -122,7 +124,8 @@ services:
         what:
           description:
             - One of V(changed), V(missing), V(added), V(replaced) and V(mode or owner), for a unit of the node one of
-              V(disabled), V(down) and V(not masked), for a kernel module V(unloaded).
+              V(disabled), V(down) and V(not masked), for a kernel module V(unloaded), and V(left masked) or
+              V(left enabled) where a run was cut off.
           returned: success
           type: str
           sample: changed

@@ -19,6 +19,8 @@ from .record import FILE, PLACED_MODE, UNITS, Placed, Places, Record, read_recor
 
 _STAGING = ".staging"
 _OWN_FILES = ("current", "previous", "intent.json", "identity.json", "pending.json", "live.json", "claims.json")
+#: By any of these a folder is known as that of a service.
+_SIGNS = ("generations", *_OWN_FILES)
 #: How a service is on its way: to a new generation, back to the one before, or off the node.
 FORTH, BACK, AWAY = "forth", "back", "away"
 
@@ -283,9 +285,9 @@ class Home:
 
 
 def homes(disk: Disk, places: Places) -> list[Home]:
-    """The services of a node, by name."""
+    """The services of a node, by name, and those of which only a note is left, as of a first deployment that failed."""
     found = sorted(places.root.iterdir()) if places.root.is_dir() else []
-    return [Home(disk, places, one.name) for one in found if (one / "generations").is_dir()]
+    return [Home(disk, places, one.name) for one in found if any(os.path.lexists(one / name) for name in _SIGNS)]
 
 
 def difference(path: Path, digest: str, mode: int, owner: tuple[int, int] = KEPT) -> str:

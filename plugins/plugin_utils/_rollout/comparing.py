@@ -140,6 +140,11 @@ def live_differences(wanted: Iterable[node.LiveFile], found: Found, apart: str =
     yield from (f"{path} is no longer wanted" for path in sorted(there))
 
 
+def is_there(found: Found) -> bool:
+    """Whether a node has more of a service than notes, such as the cell that it was first sent to."""
+    return bool(found.get("digest") or found.get("generations"))
+
+
 def sentence(one: Standing) -> str:
     """A standing in a table."""
     digest = short(one.digest or "")
@@ -150,11 +155,12 @@ def sentence(one: Standing) -> str:
         State.HELD: f"held: {' '.join(one.what)}",
         State.BLOCKED: f"blocked: {' '.join(one.what)}",
         State.UNDEPLOYABLE: f"refused: {' '.join(one.what)}",
-        State.LEAVING: "leaving: the plan does not know it",
+        State.LEAVING: f"leaving: {' '.join(one.what) or 'the plan does not know it'}",
     }
     return words[one.state]
 
 
 def _leaving(found: Found) -> Standing:
     name = f"{found['service']}@{found['instance']}" if found.get("instance") else str(found["service"])
-    return Standing(name, State.LEAVING, (), found.get("image"), None, found.get("digest"))
+    what = () if is_there(found) else ("only the rest of a deployment that failed is there",)
+    return Standing(name, State.LEAVING, what, found.get("image"), None, found.get("digest"))

@@ -11,7 +11,7 @@ from typing import Any
 from .._bundle.digest import short
 from .._report.lines import Line, Tone, columns
 from .._report.table import NOTHING, short_image
-from .comparing import Standing, State, sentence
+from .comparing import Standing, State, is_there, sentence
 from .course import FOUND, Course, standing_of
 
 HEADINGS = ("NODE", "SERVICE", "IMAGE", "LIVE", "WANTED", "HEALTH", "DRIFT", "RESTARTS", "STATE")
@@ -42,7 +42,7 @@ def status_of(course: Course, node: str, registered: Mapping[str, Any]) -> NodeS
     found = registered.get(FOUND) or {}
     if found.get("unreachable") or found.get("failed"):
         return NodeStatus(node, (), str(found.get("msg") or "it did not answer"), bool(found.get("unreachable")))
-    services = found.get("services") or {}
+    services = {name: one for name, one in (found.get("services") or {}).items() if is_there(one)}
     return NodeStatus(node, tuple((one, services.get(one.name) or {}) for one in standing_of(course, node, found)))
 
 

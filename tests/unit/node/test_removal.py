@@ -9,9 +9,9 @@ import pytest
 from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Bundle, Folder, LiveFile, Seed
 from ansible_collections.edpm.services.plugins.module_utils._node.commands import Result
 from ansible_collections.edpm.services.plugins.module_utils._node.disk import Disk
-from ansible_collections.edpm.services.plugins.module_utils._node.errors import InUse, NodeError
+from ansible_collections.edpm.services.plugins.module_utils._node.errors import Failed, Guarded, InUse, NodeError
 
-from .fakes import away, bundle_of, deploy, everything_in, node_of, text
+from .fakes import away, bundle_of, deploy, everything_in, node_of, text, told
 from .programs import QUADLET, UNIT, World
 from .samples import FIRST, SECOND, A, B, home
 
@@ -205,3 +205,27 @@ def test_where_nothing_is_nothing_is_asked_or_made(world: World) -> None:
     assert away(world).result(check=False) == away(world, check=True).result(check=False)
     assert away(world).sentence(check=False) == "nova_compute is not on the node, nothing to do."
     assert world.calls == []
+
+
+def test_a_compute_first_sent_to_the_wrong_cell_is_free_after_a_removal(world: World) -> None:
+    right = bundle_of(world, A, FIRST, guards={"cell": "nova-cell2"})
+    with pytest.raises(Failed, match="nothing of this first deployment was left running"):
+        deploy(world, bundle_of(world, B, {"1": b"die"}, guards={"cell": "nova-cell1"}))
+    with pytest.raises(Guarded, match="or remove the service from the node first"):
+        deploy(world, right)
+    found = told(world)
+    assert (found["digest"], found["generations"], found["unfinished"]) == (None, [], False)
+    assert found["identity"] == {"cell": "nova-cell1"}
+    assert away(world, check=True).paths == (str(home(world)),)
+    away(world)
+    assert not home(world).exists()
+    assert deploy(world, right).digest == A
+
+
+@pytest.mark.parametrize("note", ["claims.json", "live.json", "intent.json", "identity.json"])
+def test_whatever_a_run_left_is_told_and_may_be_removed(world: World, note: str) -> None:
+    home(world).mkdir(parents=True)
+    (home(world) / note).write_text("{}")
+    assert told(world)["digest"] is None
+    away(world)
+    assert not home(world).exists()

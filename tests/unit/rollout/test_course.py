@@ -21,6 +21,7 @@ from ansible_collections.edpm.services.plugins.plugin_utils._kube.errors import 
 from ansible_collections.edpm.services.plugins.plugin_utils._report.lines import Line
 from ansible_collections.edpm.services.plugins.plugin_utils._report.near import NotThereError
 from ansible_collections.edpm.services.plugins.plugin_utils._report.overview import Question
+from ansible_collections.edpm.services.plugins.plugin_utils._report.table import NOTHING
 from ansible_collections.edpm.services.plugins.plugin_utils._rollout import course as courses
 from ansible_collections.edpm.services.plugins.plugin_utils._rollout import steps
 from ansible_collections.edpm.services.plugins.plugin_utils._rollout.course import NOBODY
@@ -358,6 +359,37 @@ def test_remove_takes_nova_compute_before_libvirt_and_needs_no_plan(run: Run) ->
     run.deploy("remove", Question("gone"))
     assert [options["service"] for _host, options in run.calls] == ["nova_compute", "libvirt"]
     assert all(options["state"] == "absent" for _host, options in run.calls)
+
+
+#: What a first deployment that failed leaves, as the node tells it.
+REST: dict[str, Any] = {
+    **{"digest": None, "image": None, "generations": [], "healthy": False, "fault": "it has no live generation"},
+    "identity": {"cell": "nova-cell1", "host": "n0"},
+}
+
+
+def test_remove_takes_the_rest_of_a_first_deployment_that_failed(run: Run) -> None:
+    run.hosts = {"n0": {"edpm_rollout_found": {"services": {"nova_compute": answer(compute("n0"), **REST)}}}}
+    run.deploy("remove", Question("n0"))
+    assert [options["state"] for _host, options in run.calls] == ["absent"]
+
+
+def test_the_rest_of_a_first_deployment_that_failed_is_shown_as_nothing_that_is_live(run: Run) -> None:
+    nodes = with_agents(run, 1)
+    services = {"nova_compute": answer(compute("n0"), **REST), AGENT: answer(service(), **REST)}
+    with taken(*nodes):
+        run.hosts["n0"]["edpm_rollout_found"] = Look.at("n0").judged({"services": services, "missing_images": []})
+        run.turn("looking", "status")
+        run.take("status", "n0")
+        told = [" ".join(line.split()) for line in run.told]
+        assert told[1].endswith(f"{NOTHING} {NOTHING} {NOTHING} new {bundle(service()).digest[:7]}")
+        assert told[2].endswith(
+            f"{NOTHING} {NOTHING} {NOTHING} leaving: only the rest of a deployment that failed is there"
+        )
+        assert "0 services live" in told[-1]
+        assert "unhealthy" not in told[-1]
+        run.deploy()
+    assert [read(options["bundle"]).name for _host, options in run.calls] == [AGENT]
 
 
 class TestThePlainInstanceAlone:
