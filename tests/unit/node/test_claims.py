@@ -448,11 +448,21 @@ def test_a_socket_that_went_down_alone_is_told_and_costs_no_restart(virsh: World
     assert (virsh.done("stop"), virsh.done("restart")) == ([], [])
 
 
-def test_one_that_does_not_answer_on_the_node_goes_back(virsh: World) -> None:
-    deploy(virsh, plain(virsh))
+def test_one_that_does_not_answer_on_the_node_gets_its_units_back_and_keeps_its_new_files(virsh: World) -> None:
+    """Its files lie where its program reads them, outside the generations; docs/howto/rollback.md says so."""
+    virsh.fabric.files["tls.socket"] = "disabled"
+    file = virsh.places.root.parent / "state" / "libvirtd.conf"
+    deploy(virsh, plain(virsh, live=(LiveFile(str(file), b"good"),)))
     virsh.refuse["virsh version"] = Result(1, "", "no connection")
-    with pytest.raises(Failed, match=r"libvirt.service is up, and its health check fails \(no connection\)"):
-        deploy(virsh, plain(virsh, B))
+    virsh.calls.clear()
+    more = ("libvirt.service", "virtlogd.socket", "tls.socket")
+    fault = r"libvirt.service is up, and its health check fails \(no connection\).*generation aaaaaaa was put back"
+    with pytest.raises(Failed, match=fault) as failed:
+        deploy(virsh, plain(virsh, B, node_units=more, live=(LiveFile(str(file), b"bad"),)))
+    assert failed.value.rolled_back
+    assert virsh.done("restart") == 2 * [["systemctl", "restart", "--", "libvirt.service"]]
+    assert (told(virsh)["digest"], virsh.fabric.files["tls.socket"]) == (A, "disabled")
+    assert file.read_bytes() == b"bad"
 
 
 def test_one_whose_first_start_fails_is_switched_off_again(virsh: World) -> None:
