@@ -2,8 +2,8 @@
 """What the images of the execution environment and of the operator are made of besides Debian's packages.
 
 `ee-python` holds Python packages, which the host's pip fetches with the settings that it has; `ee` adds the collection
-of this tree. A change of the collection therefore rebuilds the second alone, which takes seconds. `operator-python` and
-`operator` are the same with what the operator needs beside.
+of this tree. A change of the collection therefore rebuilds the second alone, which takes seconds. `operator` is built
+over it by the Containerfile that users get; what that would fetch from an index comes from a folder here.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from .prerequisites import architecture
 
 TREE = SOURCE.parents[1]
 
+#: Images whose Containerfile is a user's too, with the folder that it is built in.
+SHIPPED = {"operator": TREE / "extensions/operator"}
+
 #: Of the tree, what a pod needs; the rest is for people.
 PARTS = ("galaxy.yml", "meta", "playbooks", "plugins", "requirements.txt", "roles")
 
@@ -36,30 +39,38 @@ MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 def inputs(name: str) -> dict[str, str | bytes]:
     """What an image depends on besides its recipe."""
+    found: dict[str, str | bytes] = {}
     if name in WHEELS:
-        return {"wheels": "\n".join(WHEELS[name]())}
-    if name in WITH_COLLECTION:
-        return {"collection": digest(_collection_files())}
-    return {}
+        found["wheels"] = "\n".join(WHEELS[name]())
+    if name in SHIPPED:
+        found |= {file: (SHIPPED[name] / file).read_bytes() for file in ("Containerfile", "requirements.txt")}
+    if name == WITH_COLLECTION:
+        found["collection"] = digest(_collection_files())
+    return found
 
 
 def volumes(name: str) -> list[str]:
     """Arguments of the build that mount what it installs."""
+    mounted: dict[str, Path] = {}
     if name in WHEELS:
-        return ["--volume", f"{_wheels(WHEELS[name]())}:/srv/wheels:ro"]
-    if name in WITH_COLLECTION:
-        return ["--volume", f"{_collection()}:/srv/collection:ro"]
-    return []
+        mounted["/srv/wheels"] = _wheels(WHEELS[name]())
+    if name in SHIPPED:
+        mounted["/etc/pip.conf"] = SOURCE / "images" / name / "pip.conf"
+    if name == WITH_COLLECTION:
+        mounted["/srv/collection"] = _collection()
+    return [word for place, source in mounted.items() for word in ("--volume", f"{source}:{place}:ro")]
 
 
 def _requirements() -> list[str]:
-    lines = (TREE / "requirements.txt").read_text().splitlines()
-    return [*TOOLS, *(line for line in lines if line and not line.startswith("#"))]
+    return [*TOOLS, *_lines(TREE / "requirements.txt")]
 
 
 def _operator_requirements() -> list[str]:
-    lines = (TREE / "extensions/operator/requirements.txt").read_text().splitlines()
-    return ["pip", *(line for line in lines if line and not line.startswith("#"))]
+    return _lines(SHIPPED["operator"] / "requirements.txt")
+
+
+def _lines(file: Path) -> list[str]:
+    return [line for line in file.read_text().splitlines() if line and not line.startswith("#")]
 
 
 def _wheels(wanted: list[str]) -> Path:
@@ -100,6 +111,6 @@ def _collection_files() -> Mapping[str, bytes]:
     return {name: (TREE / name).read_bytes() for name in names if (TREE / name).is_file()}
 
 
-#: Images with Python packages, and what they are to have; and those with the collection.
-WHEELS = {"ee-python": _requirements, "operator-python": _operator_requirements}
-WITH_COLLECTION = ("ee", "operator")
+#: Images with Python packages, and what they are to have; and the one that brings the collection.
+WHEELS = {"ee-python": _requirements, "operator": _operator_requirements}
+WITH_COLLECTION = "ee"

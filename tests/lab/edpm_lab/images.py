@@ -5,6 +5,7 @@ An image is a recipe in tests/lab/images: `<name>.packages` (what Debian brings)
 (what is done with it, on top of its parent) and a folder `<name>` with files. The base has no parent; it
 is made by mmdebstrap from the host's own apt sources, turned to the suite below. An image's tag is the
 digest of its recipe, of its parent and of the architecture, so an image that is there is the right one.
+An image that users build themselves, the operator's, has its Containerfile where they find it (`ee.SHIPPED`).
 """
 
 from __future__ import annotations
@@ -51,8 +52,7 @@ PARENTS = {
     "guest": "base",
     "ee-python": "base",
     "ee": "ee-python",
-    "operator-python": "ee-python",
-    "operator": "operator-python",
+    "operator": "ee",
 }
 
 #: The images of EDPM services; the others are below them or are nodes.
@@ -97,8 +97,8 @@ def image_digest(name: str, recipes: Path = RECIPES, arch: str | None = None) ->
         inputs["kolla"] = KOLLA
     inputs |= ee.inputs(name)
     inputs["packages"] = "\n".join(packages(name, recipes, arch))
-    containerfile = recipes / f"{name}.Containerfile"
-    files = [containerfile] if containerfile.exists() else []
+    own = recipes / f"{name}.Containerfile"
+    files = [own] if own.exists() else []
     files += [file for file in sorted((recipes / name).rglob("*")) if file.is_file()]
     for file in files:
         mode = "x" if os.access(file, os.X_OK) else "-"
@@ -115,6 +115,11 @@ def packages(name: str, recipes: Path = RECIPES, arch: str | None = None) -> lis
         if words and words[1:] in ([], [f"[{arch}]"]):
             found.append(words[0])
     return found
+
+
+def containerfile(name: str) -> Path:
+    """What is done in an image; the base has none."""
+    return ee.SHIPPED[name] / "Containerfile" if name in ee.SHIPPED else RECIPES / f"{name}.Containerfile"
 
 
 def sizes() -> dict[str, int]:
@@ -250,7 +255,7 @@ def _build_on_parent(name: str, log: Path) -> None:
     parent = _parent(name)
     assert parent is not None
     with ExitStack() as ending:
-        context = RECIPES / name
+        context = ee.SHIPPED.get(name, RECIPES / name)
         if not context.is_dir():
             context = _workshop() / f"{name}-context"
             context.mkdir(parents=True, exist_ok=True)
@@ -264,12 +269,19 @@ def _build_on_parent(name: str, log: Path) -> None:
             *(["--volume", f"{apt.CERTIFICATES}:/run/host-ca.crt:ro"] if apt.CERTIFICATES.exists() else []),
             *(["--volume", f"{_kolla()}:/srv/kolla:ro"] if "kolla" in _with_parents([name]) else []),
             *ee.volumes(name),
-            *("--build-arg", f"PARENT={reference(parent)}"),
-            *("--build-arg", f"PACKAGES={' '.join(packages(name))}"),
-            *("--file", RECIPES / f"{name}.Containerfile", "--tag", reference(name), context),
+            *_arguments(name, parent),
+            *("--file", containerfile(name), "--tag", reference(name), context),
             scratch=_workshop() / "scratch",
             log=log,
         )
+
+
+def _arguments(name: str, parent: str) -> list[str]:
+    """What the Containerfile asks for, by its own names for it."""
+    asked = {"PARENT": reference(parent), "PACKAGES": " ".join(packages(name))}
+    if name in ee.SHIPPED:
+        asked = {"BASE": reference(parent)}
+    return [word for key, value in asked.items() for word in ("--build-arg", f"{key}={value}")]
 
 
 def _kolla() -> Path:

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from edpm_lab import apt, images
+from edpm_lab import apt, ee, images
 from edpm_lab.errors import LabError
 
 DEB822 = """\
@@ -138,8 +138,25 @@ def test_each_architecture_gets_its_own_emulator_and_firmware() -> None:
 
 @pytest.mark.parametrize("name", images.PARENTS)
 def test_every_image_has_a_recipe(name: str) -> None:
-    assert images.packages(name, arch="arm64") or name in ("ee", "operator-python", "operator")
-    assert name == "base" or (images.RECIPES / f"{name}.Containerfile").exists()
+    assert images.packages(name, arch="arm64") or name in ("ee", "operator")
+    assert name == "base" or images.containerfile(name).exists()
+
+
+def test_the_operators_image_is_the_one_that_users_build() -> None:
+    assert images.containerfile("operator") == ee.TREE / "extensions/operator/Containerfile"
+    assert not (images.RECIPES / "operator.Containerfile").exists()
+
+
+@pytest.mark.parametrize("changed", ["Containerfile", "requirements.txt"])
+def test_a_change_of_what_users_build_changes_the_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    before = images.image_digest("operator")
+    mine = Path(shutil.copytree(ee.SHIPPED["operator"], tmp_path / "operator"))
+    monkeypatch.setitem(ee.SHIPPED, "operator", mine)
+    assert images.image_digest("operator") == before
+    (mine / changed).write_text((mine / changed).read_text() + "# added\n")
+    assert images.image_digest("operator") != before
 
 
 def test_an_unknown_image_is_named_with_those_there_are() -> None:
