@@ -32,16 +32,22 @@ def service(module: Any) -> None:
     try:
         outcome = _done(module, node_of(module))
     except Failed as failure:
+        _warn(module, failure.warnings)
         module.fail_json(msg=str(failure), log=failure.log, rolled_back=failure.rolled_back, changed=failure.changed)
     except InUse as refusal:
         module.fail_json(msg=str(refusal), log=(), rolled_back=False, busy=refusal.lines)
     except NodeError as error:
+        _warn(module, error.warnings)
         module.fail_json(msg=str(error), log=(), rolled_back=False)
     else:
         result = outcome.result(check=module.check_mode)
-        for warning in result.pop("warnings"):
-            module.warn(warning)
+        _warn(module, result.pop("warnings"))
         module.exit_json(**result, **({"diff": outcome.diff} if module._diff else {}))
+
+
+def _warn(module: Any, warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        module.warn(warning)
 
 
 def _done(module: Any, node: Node) -> Outcome | Prefetch | Removed:

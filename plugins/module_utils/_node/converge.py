@@ -17,7 +17,7 @@ from .bundle import Bundle
 from .changes import Changes, Seen, compare, differences, look
 from .claims import Claims, undone
 from .commands import Result, bounded
-from .errors import Failed, Invalid, Unhealthy
+from .errors import Failed, Invalid, NodeError, Unhealthy, one_line
 from .generations import Home
 from .ground import Ground
 from .health import await_health
@@ -31,6 +31,8 @@ from .seeds import Seeds
 from .switch import Switch
 
 _RELOAD_LIMIT = 60
+#: As much of a validator's remarks as anybody reads.
+_TOLD_LINES, _LONGEST = 10, 300
 
 
 def converge(node: Node, bundle: Bundle, *, check: bool, patience: float) -> Outcome:
@@ -38,7 +40,12 @@ def converge(node: Node, bundle: Bundle, *, check: bool, patience: float) -> Out
     if check:
         return Convergence(node, bundle).foresee()
     with held(node.places.lock, patience, node.clock.sleep, node.clock.now):
-        return Convergence(node, bundle).run()
+        run = Convergence(node, bundle)
+        try:
+            return run.run()
+        except NodeError as error:
+            error.warnings = tuple(run.warnings)
+            raise
 
 
 class Convergence:
@@ -143,6 +150,7 @@ class Convergence:
         name = f"edpm_{self.bundle.name.replace('@', '-')}-validate"
         answer = self.node.podman.judge(name, self.bundle.image.reference, validation, staged)
         if answer.ok:
+            self._pass_on(scrubbed(answer.out, self.files))
             return
         said = scrubbed(answer.err.strip() or answer.out.strip() or answer.said, self.files)
         if validation.policy == "warn" and answer.rc not in validation.fatal:
@@ -152,6 +160,13 @@ class Convergence:
             f"The configuration of {self.bundle.name} is refused by the image {self.bundle.image.reference}: {said}; "
             "correct what it names. The running service was not touched."
         )
+
+    def _pass_on(self, text: str) -> None:
+        """Tell what a validator that accepts the files has to say of them all the same."""
+        lines = [one_line(line)[:_LONGEST] for line in text.splitlines() if line.strip()]
+        more = [f"and {len(lines) - _TOLD_LINES} more lines"] if len(lines) > _TOLD_LINES else []
+        for line in (*lines[:_TOLD_LINES], *more):
+            self.warnings.append(f"The image of {self.bundle.name} says of its configuration: {line}")
 
     def _refuse(self) -> None:
         self.claims.refuse(more_come=self.ground.lacks_packages())

@@ -18,6 +18,9 @@ from pathlib import Path
 class NodeError(Exception):
     """Base of all of them; its text can be shown as it is."""
 
+    #: What is to be told besides, of a run that came further.
+    warnings: tuple[str, ...] = ()
+
 
 class BadBundle(NodeError):
     """What came in is no bundle that this version understands."""

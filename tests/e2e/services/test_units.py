@@ -70,8 +70,21 @@ def test_an_unprivileged_agent_is_healthy_once_it_has_reached_its_bus(machine: M
     assert inspected["HostConfig"]["PidMode"] != "host"
 
 
-def test_an_option_that_the_image_does_not_know_is_refused_in_a_snippet_and_not_elsewhere(machine: Machine) -> None:
-    files = {"01.conf": "[DEFAULT]\ndebgu = True\n", "99-override.conf": "[libvirt]\nvirt_tpye = qemu\n"}
+def test_an_option_that_the_image_does_not_know_in_a_generated_file_is_a_warning(machine: Machine, lab: Lab) -> None:
+    bus = Cloud(lab).up(["bus"]).site.transport_url("cell1")
+    text = AGENT.format(node=machine.name, bus=bus).replace("[DEFAULT]\n", "[DEFAULT]\ndebgu = True\n")
+    files = {"01.conf": text, "99-override.conf": "[aegnt]\npolling_interval = 2\n"}
+    told = machine.deploy(planned("neutron_sriov_agent", files))
+    assert (told["failed"], told["changed"]) == (False, True), told["shown"]
+    # Ansible breaks its warnings into lines.
+    shown = "".join(told["shown"].split())
+    assert shown.count("Theimageofneutron_sriov_agentsaysofitsconfiguration:/") == 2, told["shown"]
+    assert "/01.conf:debguinthegroupDEFAULTisanoptionthatnothingintheimageknows" in shown, told["shown"]
+    assert "/99-override.conf:nothingintheimagereadsthegroupaegntbythisname" in shown, told["shown"]
+
+
+def test_an_option_that_the_image_does_not_know_is_refused_in_a_snippet(machine: Machine) -> None:
+    files = {"01.conf": "[DEFAULT]\ndebug = True\n", "99-override.conf": "[libvirt]\nvirt_tpye = qemu\n"}
     refused = machine.deploy(planned("nova_compute", files))
     assert refused["failed"], refused["shown"]
     assert "virt_tpye in the group libvirt is an option that nothing in the image knows" in str(refused["msg"])

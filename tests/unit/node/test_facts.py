@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.edpm.services.plugins.module_utils._node import calls, modules, telling
 from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Folder, Health
 from ansible_collections.edpm.services.plugins.module_utils._node.commands import NOT_FOUND, Result
-from ansible_collections.edpm.services.plugins.module_utils._node.errors import NodeError
+from ansible_collections.edpm.services.plugins.module_utils._node.errors import Failed, NodeError
 from ansible_collections.edpm.services.plugins.module_utils._node.facts import facts, host_keys, public_contents
 from ansible_collections.edpm.services.plugins.module_utils._node.record import Places, settings
 from ansible_collections.edpm.services.plugins.module_utils._node.travel import written
@@ -206,12 +206,16 @@ class Module:
         self.answer = answer
         self.asked: list[tuple[list[str], Mapping[str, Any]]] = []
         self.result: dict[str, Any] = {}
+        self.warned: list[str] = []
 
     def run_command(self, argv: list[str], **options: Any) -> object:
         self.asked.append((argv, options))
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
+
+    def warn(self, warning: str) -> None:
+        self.warned.append(warning)
 
     def fail_json(self, **result: Any) -> NoReturn:
         self.result = {"failed": True, **result}
@@ -239,6 +243,23 @@ def test_a_call_ends_with_a_sentence_and_never_with_a_traceback(
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     for call in (calls.service, telling.service_facts):
         assert "give the task `become: true`" in ended(call, Module(bundle="*", **roots))["msg"]
+
+
+@pytest.mark.parametrize("kind", [Failed, NodeError])
+def test_a_call_that_fails_passes_on_what_else_is_to_be_told(
+    monkeypatch: pytest.MonkeyPatch, world: World, tmp_path: Path, kind: type[NodeError]
+) -> None:
+    def fails(*_words: object, **_options: object) -> NoReturn:
+        error = kind("It failed.")
+        error.warnings = ("01.conf: debgu is unknown",)
+        raise error
+
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(calls, "converge", fails)
+    roots = {"root": str(tmp_path / "root"), "unit_root": str(tmp_path / "units")}
+    module = Module(bundle=written(bundle_of(world, A, FILES)), **roots)
+    assert ended(calls.service, module)["msg"] == "It failed."
+    assert module.warned == ["01.conf: debgu is unknown"]
 
 
 def test_check_mode_reaches_the_node_and_a_missing_systemd_is_told(

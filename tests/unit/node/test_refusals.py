@@ -141,6 +141,29 @@ def test_a_lenient_policy_goes_on(world: World, policy: str, warned: int) -> Non
     assert "hunter2" not in "".join(outcome.warnings)
 
 
+def test_what_the_image_remarks_of_files_that_it_accepts_is_told_without_their_secrets(world: World) -> None:
+    world.remarks = "01.conf: debgu is unknown\n\n05.conf: password = hunter2hunter2\n"
+    outcome = deploy(world, bundle_of(world, A, FIRST, validation=JUDGE))
+    said = "The image of nova_compute says of its configuration:"
+    assert outcome.warnings == (f"{said} 01.conf: debgu is unknown", f"{said} 05.conf: ********")
+    assert outcome.result(check=False)["warnings"] == list(outcome.warnings)
+    assert deploy(world, bundle_of(world, A, FIRST, validation=JUDGE)).warnings == (), "nothing was judged"
+
+
+def test_no_more_is_told_than_anybody_reads(world: World) -> None:
+    world.remarks = "\n".join(f"{number} {'x' * 1000}" for number in range(25))
+    told = deploy(world, bundle_of(world, A, FIRST, validation=JUDGE)).warnings
+    assert (len(told), told[-1].rpartition(": ")[2]) == (11, "and 15 more lines")
+    assert max(map(len, told)) < 400
+
+
+def test_what_the_image_remarked_is_told_of_a_run_that_fails_too(world: World) -> None:
+    world.remarks = "01.conf: debgu is unknown"
+    with pytest.raises(NodeError) as caught:
+        deploy(world, bundle_of(world, A, {"1": b"die"}, validation=JUDGE))
+    assert [warning.rpartition(": ")[2] for warning in caught.value.warnings] == ["debgu is unknown"]
+
+
 @pytest.mark.usefixtures("deployed")
 def test_an_image_that_is_there_is_never_looked_for_elsewhere(world: World) -> None:
     deploy(world, bundle_of(world, B, SECOND))

@@ -145,6 +145,14 @@ def test_services_come_in_order_and_one_that_fails_stops_the_later_ones_of_its_n
     assert counts(end) == {"changed": 1, "failed": 1}
 
 
+@pytest.mark.parametrize("failed", [False, True])
+def test_what_a_node_warns_of_is_passed_on(run: Run, failed: bool) -> None:
+    run.answers["n0"] = {"changed": True, "failed": failed, "msg": "It is told.", "warnings": ["debgu is unknown"]}
+    with taken(*with_agents(run, 1)):
+        run.deploy()
+    assert run.hosts["n0"]["edpm_rollout_done"]["warnings"] == ["debgu is unknown"]
+
+
 def test_a_node_that_goes_away_in_the_middle_is_unreachable_and_worth_a_second_run(run: Run) -> None:
     run.answers["n0"] = AnsibleConnectionFailure("no route")
     with taken(*with_agents(run, 2)):

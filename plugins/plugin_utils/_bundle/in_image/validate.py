@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Judges oslo.config files by the options that the programs of this image know.
 
-The words are files; those after `--strict` are a human's, and an option there that nobody knows is an error. A group
-that nobody knows may be one that another option names, so it is only told.
+The words are files; those after `--strict` are a human's, and an option there that nobody knows is an error. In other
+files it is only told, and so is a group that nobody knows and no option names. Who has nothing to tell is silent.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
@@ -14,17 +15,19 @@ from typing import Any
 
 UNKNOWN, UNREADABLE = 1, 3
 Known = dict[str, set[str]]
+#: What files set, by group.
+Sections = dict[str, dict[str, Any]]
 
 
-def loaders() -> Iterator[Any]:
-    """What lists options, of every package of the image."""
+def loaders(broken: list[str]) -> Iterator[Any]:
+    """What lists options, of every package of the image; `broken` gets a sentence for each that cannot."""
     found: Any = entry_points()
     listed = found.select(group="oslo.config.opts") if hasattr(found, "select") else found.get("oslo.config.opts", ())
     for one in listed:
         try:
             yield one.load()()
         except Exception as error:  # noqa: BLE001 (a package's broken list is no fault of the files)
-            print(f"the options of {one.name} cannot be listed: {error}")
+            broken.append(f"the options of {one.name} cannot be listed: {error}")
 
 
 def known_options(lists: Iterable[Any]) -> Known:
@@ -39,39 +42,56 @@ def known_options(lists: Iterable[Any]) -> Known:
     return known
 
 
-def settings(file: str) -> dict[str, dict[str, Any]]:
-    """What a file sets, by group."""
+def settings(file: str) -> Sections:
+    """What a file sets."""
     from oslo_config import cfg  # noqa: PLC0415 (only the image has it)
 
-    sections: dict[str, dict[str, Any]] = {}
+    sections: Sections = {}
     cfg.ConfigParser(file, sections).parse()
     return sections
 
 
-def strangers(file: str, known: Known) -> Iterator[str]:
-    """A sentence for each option that nobody knows."""
-    for group, values in settings(file).items():
+def words_in(every: Iterable[Sections]) -> set[str]:
+    """The words of all values: a group may be one of them, as that of a backend."""
+    values = (str(value) for sections in every for options in sections.values() for value in options.values())
+    return {word for value in values for word in re.split(r"[^\w.:-]+", value)}
+
+
+def strange_groups(sections: Sections, known: Iterable[str]) -> Iterator[str]:
+    """A sentence for each group that nobody knows."""
+    for group in sections:
         if group not in known:
-            print(f"{file}: nothing in the image reads the group {group} by this name")
-            continue
+            yield f"nothing in the image reads the group {group} by this name"
+
+
+def strange_options(sections: Sections, known: Known) -> Iterator[str]:
+    """A sentence for each option that nobody knows."""
+    for group, values in sections.items():
         for name in values:
-            if name not in known[group]:
-                yield f"{file}: {name} in the group {group} is an option that nothing in the image knows"
+            if group in known and name not in known[group]:
+                yield f"{name} in the group {group} is an option that nothing in the image knows"
 
 
 def main(words: list[str]) -> int:
     """The exit code."""
     at = words.index("--strict") if "--strict" in words else len(words)
     files, strict = words[:at], words[at + 1 :]
-    known, code = known_options(loaders()), 0
+    broken: list[str] = []
+    told: list[str] = []
+    known, read, code = known_options(loaders(broken)), {}, 0
     for file in (*files, *strict):
         try:
-            for sentence in strangers(file, known):
-                print(sentence)
-                code = code or (UNKNOWN if file in strict else 0)
+            read[file] = settings(file)
         except Exception as error:  # noqa: BLE001 (whatever it is, the service would meet it too)
-            print(f"{file}: {error}")
+            told.append(f"{file}: {error}")
             code = UNREADABLE
+    groups = {*known, *words_in(read.values())}
+    for file, sections in read.items():
+        options = list(strange_options(sections, known))
+        told += [f"{file}: {sentence}" for sentence in (*strange_groups(sections, groups), *options)]
+        code = code or (UNKNOWN if options and file in strict else 0)
+    for sentence in (*broken, *told) if told else ():
+        print(sentence)
     return code
 
 
