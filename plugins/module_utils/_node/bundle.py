@@ -33,6 +33,11 @@ class Image:
     certificates: dict[str, str] = field(default_factory=dict, repr=False)
     registries: str = ""
 
+    @property
+    def moves(self) -> bool:
+        """Whether each pull may bring another image: generations know it by its name alone."""
+        return bool(self.reference) and self.pull == "always" and "@" not in self.reference
+
 
 @dataclass(frozen=True)
 class File:

@@ -31,6 +31,11 @@ from .seeds import Seeds
 from .switch import Switch
 
 _RELOAD_LIMIT = 60
+_MOVING = (
+    "{name} is to pull {image} always, which is a tag that may move: nobody notices while nothing else of the service "
+    "changes, and when it goes back to the generation before, it starts from what the tag names by then. Name the "
+    "image by its digest (@sha256:...), which is the same image each time."
+)
 #: As much of a validator's remarks as anybody reads.
 _TOLD_LINES, _LONGEST = 10, 300
 
@@ -61,7 +66,7 @@ class Convergence:
         self.claims = Claims(node, self.home, self.wanted)
         self.live = Live(node, self.home)
         self.seeds = Seeds(node, self.home)
-        self.warnings: list[str] = []
+        self.warnings = [_MOVING.format(name=bundle.name, image=bundle.image.reference)] if bundle.image.moves else []
 
     def foresee(self) -> Outcome:
         """What a run would do; nothing is touched, so nothing is pulled or validated either."""
@@ -72,8 +77,8 @@ class Convergence:
             pull = self.node.podman.needs(self.bundle.image)
         if changes.any:
             self._refuse()
-        warnings = (self._waiting(changes),) if changes.waits else ()
-        return self._outcome(seen, changes, pulled=pull).but(warnings=warnings)
+        waits = (self._waiting(changes),) if changes.waits else ()
+        return self._outcome(seen, changes, pulled=pull).but(warnings=(*self.warnings, *waits))
 
     def run(self) -> Outcome:
         """Do it. The node's lock is held."""

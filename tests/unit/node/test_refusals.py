@@ -164,6 +164,24 @@ def test_what_the_image_remarked_is_told_of_a_run_that_fails_too(world: World) -
     assert [warning.rpartition(": ")[2] for warning in caught.value.warnings] == ["debgu is unknown"]
 
 
+PULLS = [
+    (IMAGE, "always", 1),
+    (IMAGE, "missing", 0),
+    (f"{IMAGE}@sha256:{A}", "always", 0),
+]
+
+
+@pytest.mark.parametrize(("reference", "pull", "warned"), PULLS)
+def test_a_tag_that_is_always_pulled_is_warned_of(world: World, reference: str, pull: str, warned: int) -> None:
+    world.images.add(reference)
+    world.registry.add(reference)
+    made = bundle_of(world, A, FIRST, image=Image(reference, pull))
+    for check in (True, False, True, False):
+        told = deploy(world, made, check=check).warnings
+        assert len(told) == warned
+        assert not told or told[0].startswith(f"nova_compute is to pull {IMAGE} always, which is a tag that may move")
+
+
 @pytest.mark.usefixtures("deployed")
 def test_an_image_that_is_there_is_never_looked_for_elsewhere(world: World) -> None:
     deploy(world, bundle_of(world, B, SECOND))
