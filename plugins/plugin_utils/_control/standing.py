@@ -39,6 +39,7 @@ class Standing:
     uid: str
     version: str = ""
     generation: int = 0
+    created: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
     owners: tuple[Owner, ...] = ()
@@ -90,6 +91,7 @@ def standing(body: Mapping[str, Any]) -> Standing | None:
         uid=meta.get("uid", ""),
         version=meta.get("resourceVersion", ""),
         generation=meta.get("generation", 0),
+        created=str(meta.get("creationTimestamp") or ""),
         annotations={name: value for name, value in (meta.get("annotations") or {}).items() if name.startswith(_OURS)},
         finalizers=tuple(meta.get("finalizers") or ()),
         owners=tuple(_owners(meta)),

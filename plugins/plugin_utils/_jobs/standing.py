@@ -32,6 +32,7 @@ class Standing:
     active: int = 0
     finished: bool = False
     message: str = ""
+    reason: str = ""
 
     @property
     def settled(self) -> int:
@@ -84,6 +85,7 @@ def of_job(job: Body) -> Standing:
         active=status.get("active") or 0,
         finished=bool(last),
         message=one_line(last.get("message") or "") if "Failed" in ended else "",
+        reason=str(last.get("reason") or "") if "Failed" in ended else "",
     )
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One pass: read all, bring service objects and their status up to date, start the runs that are missing.
 
-A pass keeps nothing that the next one could not find out again, but for how often a node was tried.
+A pass keeps nothing that the next one could not find out again, but for how often a node was tried, and of whom nobody
+had told when a Job ended.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from .._control.applying import OF_ONE_OBJECT, Outcome
 from .._control.conditions import READY, Told
@@ -19,7 +21,6 @@ from .._control.look import WatchfulClient, World, look
 from .._control.names import PAUSED, REQUESTS_MANAGER
 from .._control.reconcile import Pass, pass_over
 from .._control.results import run_of
-from .._control.standing import Standing
 from .._control.status import Services, services_in, status_over
 from .._control.wanted import Chosen
 from .._dataplane.model import Reference
@@ -30,6 +31,7 @@ from .._kube.client import Resource
 from .._kube.connection import Connection, Settings
 from .._kube.errors import KubernetesError, NotAllowedError, UnreachableError
 from .deciding import DEPLOY, REMOVE, REQUESTS, Batch, Need, batches, dealt_with, managed, needs, paused
+from .dying import Deaths, Silence, differs
 from .failing import Failures
 from .metrics import Metrics
 from .runs import Going, OperatorRuns, busy
@@ -68,6 +70,7 @@ class Passes:
         self._settings, self._metrics, self._clock = settings, metrics, clock
         self._attempts = Attempts(settings.first_pause, settings.longest_pause)
         self._failures = Failures()
+        self._deaths = Deaths()
         #: Keys of requests whose runs were started, and whose objects did not let that be written down.
         self._unmarked: set[str] = set()
         self._told: frozenset[str] = frozenset()
@@ -98,14 +101,19 @@ class Passes:
             world = look(client, self._settings.namespaces)
         services = services_in(world)
         results = [told for run in going if run.hopeless for told in self._gave_up(run, runs, world, services)]
-        status_over(
-            client,
-            world,
-            results,
-            run_of({"run": "reconcile", "started": "", "ended": ""}),
-            chosen=chosen,
-            services=services,
-        )
+        silence = Silence(world, services, chosen, frozenset(one.stands.ref for one in done.going if not one.free))
+        dead = self._deaths.told(client, runs.ended, silence)
+        for sentence in dict.fromkeys(one.msg for one in dead.results):
+            self._once_only(sentence)
+        results += dead.results
+        # Jobs have the server's times, by which it is judged whether anybody has told of them since.
+        at = datetime.fromtimestamp(dead.at, UTC) if dead.results else None
+        run = run_of({"run": "reconcile", "started": "", "ended": ""}, at)
+        status_over(client, world, results, run, chosen=chosen, services=services)
+        if results:
+            # What has just failed is to be tried again after a pause, also by one who has not tried it before.
+            world = look(client, self._settings.namespaces)
+            services = services_in(world)
         self._failures.tell(client, world, runs.failed)
         wanted = list(needs(world, services, done.going, chosen))
         due = self._start(_Hands(client, runs, world, services), wanted, going)
@@ -198,7 +206,7 @@ class Passes:
             if run.task in REQUESTS or one.ref.namespace != run.namespace or one.node not in run.nodes:
                 continue
             for service in services[one.ref]:
-                meant = absent or (not service.hold and _differs(one, service.name, service.digest))
+                meant = absent or (not service.hold and differs(one, service))
                 if meant and run.concerns(service.name):
                     yield Told(one.node, service.name, run.namespace, absent=absent, failed=True, msg=run.hopeless)
 
@@ -234,10 +242,6 @@ def _one_each(found: Iterable[Need]) -> list[Need]:
     for need in found:
         first.setdefault((need.namespace, need.node), need)
     return list(first.values())
-
-
-def _differs(one: Standing, service: str, digest: str) -> bool:
-    return bool(digest) and (one.status.get("deployedDigests") or {}).get(service) != digest
 
 
 def _sentence(one: Outcome) -> str:

@@ -39,10 +39,21 @@ ASKER_LABEL = "edpm.openstack.org/asker"
 
 @dataclass(frozen=True)
 class Work:
-    """What a run is to do: nodes, and services, which are all of them where none is named."""
+    """What a run is to do: nodes, by shard as well, and services, which are all of them where none is named."""
 
     nodes: tuple[str, ...] = ()
     services: tuple[str, ...] = ()
+    shards: tuple[tuple[str, ...], ...] = ()
+
+    def concerns(self, service: str) -> bool:
+        """Whether it is to do something to a service of its nodes."""
+        return not self.services or service in self.services
+
+    def left_by(self, done: Collection[int]) -> dict[str, int]:
+        """The nodes of all shards but those that are done, and the shard of each."""
+        if not any(self.shards):
+            return dict.fromkeys(self.nodes, 0) if 0 not in done else {}
+        return {node: index for index, nodes in enumerate(self.shards) if index not in done for node in nodes}
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,7 @@ class Going:
 
     def concerns(self, service: str) -> bool:
         """Whether it was to do something to a service of its nodes."""
-        return not self.work.services or service in self.work.services
+        return self.work.concerns(service)
 
 
 @dataclass(frozen=True)
@@ -84,8 +95,9 @@ class OperatorRuns:
         self._client, self._settings = client, settings
         self._work: dict[str, Work] = {}
         self._ended: Counter[str] = Counter()
-        #: Of those that `going` has seen.
+        #: Of those that `going` has seen: what persons have asked for in vain, and the Jobs that have ended.
         self.failed: tuple[Failed, ...] = ()
+        self.ended: tuple[Object, ...] = ()
 
     def going(self) -> list[Going]:
         """All that are not over, whoever started them. What can get nowhere is removed, and told once."""
@@ -93,6 +105,7 @@ class OperatorRuns:
         live = [job for name in self._settings.namespaces for job in self._client.get_all(JOBS, name, chosen)]
         found = [job for job in live if not _is_over(job)]
         self._ended = Counter((job["metadata"].get("labels") or {}).get(KEY_LABEL, "") for job in live if _is_over(job))
+        self.ended = tuple(job for job in live if of_job(job).finished and not _is_going_away(job))
         self.failed = tuple(ended for job in live if (ended := _failed_request(job)) is not None)
         names = {str(one["metadata"]["uid"]) for one in found}
         self._work = {uid: work for uid, work in self._work.items() if uid in names}
@@ -160,7 +173,7 @@ class OperatorRuns:
     def _work_of(self, uid: str, name: str, namespace: str, labels: Mapping[str, str]) -> Work | None:
         if uid not in self._work:
             body = self._client.get(CONFIG_MAPS, f"{name}-{labels.get(manifests.START_LABEL, '')}", namespace)
-            work = _work(body) if body is not None else None
+            work = work_of(body) if body is not None else None
             if work is None:
                 return None
             self._work[uid] = work
@@ -189,19 +202,24 @@ class OperatorRuns:
         return f"{kind} {place} cannot start ({text}); create what is missing or correct its name." if hopeless else ""
 
 
-def _work(body: Object) -> Work | None:
+def work_of(body: Object) -> Work | None:
     """What the settings of a run say; None where somebody has spoiled them."""
     try:
         told = dict(json.loads(body["data"]["run.json"])["extra_vars"])
-        nodes = tuple(node for shard in json.loads(body["data"]["shards.json"]) for node in shard)
+        shards = tuple(tuple(map(str, shard)) for shard in json.loads(body["data"]["shards.json"]))
     except (KeyError, TypeError, ValueError):
         return None
     services = (name.removesuffix("@") for name in str(told.get("service") or "").split(","))
-    return Work(nodes or tuple(filter(None, (told.get("node"),))), tuple(filter(None, services)))
+    nodes = tuple(node for shard in shards for node in shard) or tuple(filter(None, (told.get("node"),)))
+    return Work(nodes, tuple(filter(None, services)), shards)
 
 
 def _is_over(job: Object) -> bool:
-    return of_job(job).finished or bool(job["metadata"].get("deletionTimestamp"))
+    return of_job(job).finished or _is_going_away(job)
+
+
+def _is_going_away(job: Object) -> bool:
+    return bool(job["metadata"].get("deletionTimestamp"))
 
 
 def _failed_request(job: Object) -> Failed | None:

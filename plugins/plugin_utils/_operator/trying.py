@@ -67,7 +67,12 @@ def _failed_at(status: object, generation: int) -> float | None:
     last = status.get("lastRun") or {}
     if last.get("result") != "Failed" or status.get("observedGeneration") != generation:
         return None
+    return seconds(last.get("completionTime"))
+
+
+def seconds(text: object) -> float | None:
+    """A time of Kubernetes on the clock on the wall; None for what is none."""
     try:
-        return datetime.fromisoformat(str(last.get("completionTime"))).timestamp()
+        return datetime.fromisoformat(str(text)).timestamp()
     except ValueError:
         return None

@@ -12,6 +12,7 @@ import sys
 import urllib.request
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,12 @@ PROGRAM = "ansible_collections.edpm.services.plugins.plugin_utils._operator.main
 IMAGES = {f"RELATED_IMAGE_NOVA_{name}_IMAGE_URL_DEFAULT": f"{name.lower()}:1" for name in ("COMPUTE", "LIBVIRT")}
 NOW = "2026-01-01T00:00:00Z"
 QUICK = {"settle": 1, "resync": 60, "first_pause": 2, "lease_duration": 8}
+
+
+def run_now(name: str) -> Run:
+    """A run of this moment: of what was told before a Job began, the operator knows that the Job has not told it."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Run(name, now, now)
 
 
 def prepare(site: Site) -> None:
@@ -140,7 +147,7 @@ class Pods:
                 if node.name in names
                 for service in node.services
             ]
-            write_status(client, [self.site.namespace], told, Run("deploy", NOW, NOW), Chosen(nodes=frozenset(names)))
+            write_status(client, [self.site.namespace], told, run_now("deploy"), Chosen(nodes=frozenset(names)))
         self.finish(job)
 
     def digest(self, name: str, service: str) -> str:
@@ -150,7 +157,7 @@ class Pods:
 
     def report(self, told: Iterable[Told]) -> None:
         with Connection(self.site.settings) as connection:
-            write_status(WatchfulClient(connection), [self.site.namespace], list(told), Run("run", NOW, NOW), Chosen())
+            write_status(WatchfulClient(connection), [self.site.namespace], list(told), run_now("run"), Chosen())
 
     def finish(self, job: str) -> None:
         count = self.site.get("job", job)["spec"]["completions"]

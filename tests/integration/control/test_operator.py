@@ -277,8 +277,45 @@ class TestTroubles:
             began = time.monotonic()
             pods.report([Told("node-0", "libvirt", failed=True, msg="no route to host")])
             pods.finish(job)
-            assert pods.nodes(one_job(pods)) == ["node-0", "node-1"], "nobody has told of the other one"
+            until(lambda: set(ready(operated).values()) == {"False Failed"}, "what nobody told of has failed, too")
+            assert "no route to host" in self._message(operated, "node-0")
+            assert f"{job} is done, and has not told what became of it" in self._message(operated, "node-1")
+            assert pods.nodes(one_job(pods)) == ["node-0", "node-1"]
         assert time.monotonic() - began > 5
+
+    def _message(self, site: Site, name: str) -> str:
+        message: str = site.get("nec", name)["status"]["conditions"][0]["message"]
+        return message
+
+    def test_a_job_that_dies_without_a_word_is_told_once_and_tried_again_after_a_pause(
+        self, operated: Site, pods: Pods, tmp_path: Path
+    ) -> None:
+        operated.create(*data_plane(1))
+        slow = {"first_pause": 15}
+        with Operator(operated, tmp_path, slow) as first:
+            job = one_job(pods)
+            began = time.monotonic()
+            pods.fail(job)
+            until(lambda: ready(operated) == {"node-0": "False Failed"}, "it is told")
+            said = f"Job {operated.namespace}/{job} failed (as the test says); look at the log of its pods"
+            assert said in self._message(operated, "node-0")
+            assert first.said(said)
+            before = operated.get("nec", "node-0")
+        with Operator(operated, tmp_path, slow, name="two") as second:
+            until(lambda: second.passes() >= 1, "another has looked")
+            idle(second)
+            assert operated.get("nec", "node-0") == before, "nothing is told twice"
+            assert pods.unfinished() == [], "nor tried at once by one who has not tried it yet"
+            again = one_job(pods)
+            assert time.monotonic() - began > 14
+            pods.deploy(again)
+            until(lambda: ready(operated) == {"node-0": "True Ready"}, "it is ready")
+        with Operator(operated, tmp_path, name="three") as third:
+            until(lambda: third.passes() >= 1, "a third has looked")
+            idle(third)
+            assert ready(operated) == {"node-0": "True Ready"}, "the first Job is still there, and of no concern"
+            assert set(pods.jobs()) == {job, again}
+        assert told_on(operated, "node-0").count("Failed") == 1
 
     def test_a_missing_right_is_told_with_verb_and_resource_and_the_rest_goes_on(
         self, operated: Site, tmp_path: Path

@@ -22,6 +22,8 @@ class FakeCluster:
     def __init__(self) -> None:
         self.bodies: dict[tuple[str, str, str], Body] = {}
         self.made = 0
+        #: The kind of everything that was read.
+        self.asked: list[str] = []
         for kind, name in (("ServiceAccount", "edpm-services-runner"), ("Secret", "ssh-key")):
             self._store(kind, {"metadata": {"name": name, "namespace": "openstack"}})
 
@@ -32,12 +34,14 @@ class FakeCluster:
         return Resource(api_version, kind, f"{kind.lower()}s", namespaced=True)
 
     def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object | None:
+        self.asked.append(resource.kind)
         return self.bodies.get((resource.kind, namespace or "", name))
 
     def get_all(
         self, resource: Resource, namespace: str | None = None, labels: str | None = None, *, fields: str | None = None
     ) -> list[Object]:
         del fields
+        self.asked.append(resource.kind)
         wanted = dict(one.split("=", 1) for one in (labels or "").split(",") if "=" in one)
         return [
             body
@@ -61,11 +65,12 @@ class FakeCluster:
         except KeyError:
             raise NotFoundError(f"{name} is not there.") from None
 
-    def finish(self, order: Order, how: str = "Complete", message: str = "") -> None:
+    def finish(self, order: Order, how: str = "Complete", message: str = "", reason: str = "") -> None:
         """Let the Job of an order be over."""
         job = self.bodies["Job", order.namespace, order.run_name]
         done = {"completedIndexes": f"0-{len(order.shards) - 1}"} if how == "Complete" else {"failedIndexes": "0"}
-        job["status"] = {**done, "conditions": [{"type": how, "status": "True", "message": message}]}
+        said = {"type": how, "status": "True", "message": message, "reason": reason}
+        job["status"] = {**done, "conditions": [said]}
 
     def _store(self, kind: str, body: Object) -> Body:
         self.made += 1
