@@ -31,18 +31,15 @@ class Lease:
         self._seen: tuple[str, float] = ("", 0.0)
 
     def hold(self) -> bool:
-        """Take or renew it; False where somebody else has it. An unreachable server is the client's error."""
-        live = self._client.get(LEASES, self._name, self._namespace)
+        """Take or renew it; False where somebody else has it. An unreachable server is the client's error.
+
+        A conflict is no loss by itself: the client sends a request again whose answer was lost, and meets what the
+        first one wrote; and anybody may annotate the Lease. So it is read again. A second conflict is an error, too.
+        """
         try:
-            if live is None:
-                self._client.create(LEASES, self._body({}, anew=True))
-                return True
-            if not self._may_take(live):
-                return False
-            self._client.merge(LEASES, self._body(live, anew=self._holder(live) != self._identity))
+            return self._taken()
         except ConflictError:
-            return False
-        return True
+            return self._taken()
 
     def release(self) -> None:
         """Let it go at once, so that nobody has to wait for it."""
@@ -54,6 +51,16 @@ class Lease:
                 self._client.merge(LEASES, body)
             except ConflictError:
                 return
+
+    def _taken(self) -> bool:
+        live = self._client.get(LEASES, self._name, self._namespace)
+        if live is None:
+            self._client.create(LEASES, self._body({}, anew=True))
+            return True
+        if not self._may_take(live):
+            return False
+        self._client.merge(LEASES, self._body(live, anew=self._holder(live) != self._identity))
+        return True
 
     def _holder(self, live: Object) -> str:
         return str((live.get("spec") or {}).get("holderIdentity") or "")
