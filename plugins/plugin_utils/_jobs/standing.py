@@ -20,6 +20,9 @@ _NO_IMAGE = frozenset(
 )
 _NO_START = frozenset(("CreateContainerConfigError", "CreateContainerError", "RunContainerError"))
 _NEVER_THERE = ("not found", "non-existent", "forbidden")
+#: What can be hopeless, and what comes after it only where it has healed: a pod pulls when all its volumes are there.
+_MISSING = ("FailedMount", "FailedCreate")
+_WENT_ON = frozenset(("Pulling", "Pulled", "Created", "Started", "SuccessfulCreate"))
 
 
 @dataclass(frozen=True)
@@ -132,14 +135,20 @@ def waits_for(pods: Iterable[Pod]) -> Pod | None:
 
 
 def warning(events: Sequence[Body]) -> tuple[str, bool]:
-    """What the newest failure among events says, and whether waiting is of no use."""
+    """What the newest failure among events says, and whether waiting is of no use; empty for one that has healed."""
     warnings = [one for one in events if str(one.get("reason")).startswith("Failed") and one.get("type") == "Warning"]
     if not warnings:
         return "", False
-    newest = max(warnings, key=lambda one: str(one.get("lastTimestamp") or one.get("eventTime") or ""))
+    newest = max(warnings, key=_when)
     text, reason = one_line(newest.get("message") or ""), str(newest.get("reason") or "")
-    hopeless = reason in ("FailedMount", "FailedCreate") and any(word in text for word in _NEVER_THERE)
-    return f"{reason}, {text}", hopeless
+    if reason in _MISSING and any(one.get("reason") in _WENT_ON and _when(one) >= _when(newest) for one in events):
+        return "", False
+    return f"{reason}, {text}", reason in _MISSING and any(word in text for word in _NEVER_THERE)
+
+
+def _when(event: Body) -> str:
+    """To the second, which is all that some events tell."""
+    return str(event.get("lastTimestamp") or event.get("eventTime") or "")[: len("2026-01-01T00:00:00")]
 
 
 def _last_line(text: str | None) -> str:

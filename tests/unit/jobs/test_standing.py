@@ -128,13 +128,37 @@ def test_the_newest_failure_among_events_counts() -> None:
     events = [
         failure("FailedMount", 'secret "gone" not found', "2026-01-02T00:00:00Z"),
         failure("FailedScheduling", "no room", "2026-01-01T00:00:00Z"),
-        {"type": "Normal", "reason": "Pulled", "message": "fine", "lastTimestamp": "2026-01-03T00:00:00Z"},
+        {"type": "Normal", "reason": "Scheduled", "message": "fine", "lastTimestamp": "2026-01-03T00:00:00Z"},
         failure("MissingClusterDNS", "as always", "2026-01-04T00:00:00Z"),
     ]
 
     assert warning(events) == ('FailedMount, secret "gone" not found', True)
     assert warning(events[1:]) == ("FailedScheduling, no room", False)
     assert warning([]) == ("", False)
+
+
+@pytest.mark.parametrize("reason", ["Pulling", "Pulled", "Created", "Started"])
+@pytest.mark.parametrize("when", ["2026-01-01T00:00:05Z", "2026-01-01T00:00:06Z"])
+def test_a_mount_after_which_the_pod_went_on_has_healed(reason: str, when: str) -> None:
+    missing = failure("FailedMount", 'configmap "settings" not found', "2026-01-01T00:00:05Z")
+    after = {"type": "Normal", "reason": reason, "message": "fine", "lastTimestamp": when}
+
+    assert warning([missing])[1] is True
+    assert warning([missing, after]) == ("", False)
+    assert warning([missing, {**after, "lastTimestamp": None, "eventTime": f"{when[:-1]}.000001Z"}]) == ("", False)
+
+
+def test_a_mount_that_fails_after_the_pod_went_on_has_not_healed() -> None:
+    missing = failure("FailedMount", 'configmap "settings" not found', "2026-01-01T00:00:05Z")
+    before = {"type": "Normal", "reason": "Pulling", "message": "fine", "lastTimestamp": "2026-01-01T00:00:04Z"}
+
+    assert warning([missing, before])[1] is True
+
+
+def test_an_image_that_was_not_found_is_told_though_it_was_being_pulled() -> None:
+    pulling = {"type": "Normal", "reason": "Pulling", "message": "fine", "lastTimestamp": "2026-01-01T00:00:05Z"}
+
+    assert warning([pulling, failure("Failed", "no such image", "2026-01-01T00:00:05Z")])[0] == "Failed, no such image"
 
 
 def test_a_mount_that_may_still_come_is_waited_for() -> None:

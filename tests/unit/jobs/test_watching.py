@@ -111,6 +111,16 @@ def test_a_pod_whose_secret_vanished_ends_the_waiting_after_a_while() -> None:
         made.to_the_end(100)
 
 
+def test_a_pod_whose_settings_came_late_and_that_pulls_its_image_is_waited_for() -> None:
+    late = {"type": "Warning", "reason": "FailedMount", "message": "not found", "lastTimestamp": "2026-01-01T00:00:01Z"}
+    pulling = {"type": "Normal", "reason": "Pulling", "message": "x", "lastTimestamp": "2026-01-01T00:00:02Z"}
+    creating = [pod(0, "Pending", waiting="ContainerCreating")]
+    made, said = watch(*[(RUNS, creating)] * 15, (DONE, []), events=[late, pulling])
+
+    assert made.to_the_end(100) == DONE
+    assert not [line for line in said if "waits" in line]
+
+
 def test_a_job_that_may_create_no_pods_ends_the_waiting() -> None:
     events = [{"type": "Warning", "reason": "FailedCreate", "message": "pods are forbidden: violates PodSecurity"}]
     made, _said = watch((RUNS, []), events=events)

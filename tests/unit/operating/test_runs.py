@@ -85,6 +85,25 @@ def test_a_request_whose_pod_cannot_start_has_failed(there: World, task: str) ->
     assert failed.why == f"could not begin: {run.hopeless}"
 
 
+@pytest.mark.parametrize(("pulls", "hopeless"), [(False, True), (True, False)])
+def test_settings_that_came_late_do_not_end_a_run_whose_pod_went_on(there: World, pulls: bool, hopeless: bool) -> None:
+    cluster = FakeCluster()
+    runs = stuck(cluster, "deploy", there)
+    [container] = cluster.bodies["Pod", "openstack", "a-pod"]["status"]["containerStatuses"]
+    container["state"] = {"waiting": {"reason": "ContainerCreating"}}
+    failed = {
+        "type": "Warning",
+        "reason": "FailedMount",
+        "message": "not found",
+        "lastTimestamp": "2026-01-01T00:00:01Z",
+    }
+    after = {"type": "Normal", "reason": "Pulling", "message": "ee:1", "lastTimestamp": "2026-01-01T00:00:02Z"}
+    for number, event in enumerate([failed, after] if pulls else [failed]):
+        cluster.bodies["Event", "openstack", str(number)] = {"metadata": {"name": str(number)}, **event}
+    [run] = runs.going()
+    assert bool(run.hopeless) is hopeless
+
+
 def test_a_run_that_cannot_start_concerns_its_own_services(there: World) -> None:
     runs = stuck(FakeCluster(), "deploy", there)
     [run] = runs.going()
