@@ -199,8 +199,8 @@ def _asked(client: Client, job: Dead) -> LastWords | None:
 def _sentence(job: Dead, pod: Pod | None) -> str:
     if job.done:
         return (
-            f"Job {job.namespace}/{job.name} is done, and has not told what became of it; see whether the account of "
-            f"its pods is bound to the ClusterRole {WRITER}, and look at their log."
+            f"Job {job.namespace}/{job.name} is done, yet nothing new was told of what is still to do; see whether the "
+            f"account of its pods is bound to the ClusterRole {WRITER}, and look at their log."
         )
     if pod is not None and job.stands.reason != DEADLINE:
         said, reason = f"pod {pod.name} ended with {pod.end}", pod.reason

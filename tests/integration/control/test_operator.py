@@ -279,7 +279,7 @@ class TestTroubles:
             pods.finish(job)
             until(lambda: set(ready(operated).values()) == {"False Failed"}, "what nobody told of has failed, too")
             assert "no route to host" in self._message(operated, "node-0")
-            assert f"{job} is done, and has not told what became of it" in self._message(operated, "node-1")
+            assert f"{job} is done, yet nothing new was told" in self._message(operated, "node-1")
             assert pods.nodes(one_job(pods)) == ["node-0", "node-1"]
         assert time.monotonic() - began > 5
 

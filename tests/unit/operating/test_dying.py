@@ -222,7 +222,7 @@ class TestDoneWithoutAWord:
         bench.end("Complete", "")
         found = bench.look(plane()).results
         assert {(one.node, one.service) for one in found} == ALL
-        assert "is done, and has not told what became of it; see whether the account of its pods" in found[0].msg
+        assert "is done, yet nothing new was told of what is still to do; see whether the account" in found[0].msg
 
     def test_it_is_not_told_later_where_something_else_may_be_wanted(self) -> None:
         bench = Bench().end("Complete", "")
