@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
@@ -75,6 +76,11 @@ def timed(work: Callable[[], object]) -> float:
 def best(work: Callable[[], object], tries: int = 3) -> float:
     """The quickest of several tries: noise only ever adds."""
     return min(timed(work) for _ in range(tries))
+
+
+def median(works: Iterable[Callable[[], object]]) -> float:
+    """The time in the middle, for what does something new each time and has no quickest way to do the same again."""
+    return statistics.median([timed(work) for work in works])
 
 
 def _amount(value: float, unit: str) -> str:
