@@ -62,7 +62,7 @@ class Claims:
         states = self._states()
         off = [unit for unit in record.node_units if states[unit].file in ("disabled", "")]
         bare = [unit for unit in record.masked if not _is_masked(states[unit])]
-        self._remember(enabled=off, masked=bare, stopped=[unit for unit in bare if states[unit].is_active])
+        self._remember(off, bare, [unit for unit in (*off, *bare) if states[unit].is_active])
         for unit in bare:
             self._change("mask", unit, "--now")
 
@@ -113,16 +113,16 @@ class Claims:
         off, bare = _without(enabled, note.get("enabled", ())), _without(masked, note.get("masked", ()))
         if not off and not bare:
             return
-        others, states = self._others(), self._states(off)
-        for verb, units, words in (("disable", off, ("--now",)), ("unmask", bare, ())):
-            for unit in units:
-                if unit not in others:
-                    self._node.systemd.change(verb, unit, *words)
+        others, states, up = self._others(), self._states(off), note.get("up", ())
         for unit in _without(others, off):
+            self._node.systemd.change("disable", unit, *(() if unit in up else ("--now",)))
+        for unit in _without(others, bare):
+            self._node.systemd.change("unmask", unit)
+        for unit in _without({*others, *up}, off):
             self._free(unit, enabled, states)
         if revive:
-            self._revive(unit for unit in note.get("stopped", ()) if unit in _without({*others, *enabled}, bare))
-        gone = {"enabled": off, "masked": bare, "stopped": bare}
+            self._revive(unit for unit in _without({*others, *enabled}, bare) if unit in up)
+        gone = {"enabled": off, "masked": bare, "up": (*off, *bare)}
         self._home.write_note(_NOTE, {key: _without(gone[key], note.get(key, ())) for key in gone})
 
     def _revive(self, units: Iterable[str]) -> None:
@@ -157,9 +157,12 @@ class Claims:
         found = self._node.systemd.states(units)
         return {unit: found.get(unit, UnitState()) for unit in units}
 
-    def _remember(self, **units: list[str]) -> None:
+    def _remember(self, enabled: list[str], masked: list[str], up: list[str]) -> None:
+        """Write down what is about to be claimed, and which of it was `up` without this service."""
         note = self._home.note(_NOTE)
-        told = {key: sorted({*note.get(key, ()), *more}) for key, more in units.items()}
+        known = {*note.get("enabled", ()), *note.get("masked", ())}
+        new = {"enabled": enabled, "masked": masked, "up": _without(known, up)}
+        told = {key: sorted({*note.get(key, ()), *more}) for key, more in new.items()}
         if any(told.values()) and told != note:
             self._home.write_note(_NOTE, told)
 

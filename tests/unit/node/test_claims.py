@@ -274,6 +274,20 @@ def test_what_was_up_before_it_was_masked_is_up_again_after_a_removal(taken: Wor
     assert everything_on(taken)[:4] == before
 
 
+@pytest.mark.parametrize("failing", [True, False])
+def test_a_unit_that_was_up_without_being_enabled_stays_up(taken: World, failing: bool) -> None:
+    taken.fabric.up.add("ours.socket")
+    before = everything_on(taken)[:4]
+    if failing:
+        with pytest.raises(NodeError):
+            deploy(taken, bundle_of(taken, A, FIRST, packages={"apt": ("none",)}, **BEFORE))
+    else:
+        deploy(taken, bundle_of(taken, A, FIRST, **BEFORE))
+        assert taken.fabric.files["ours.socket"] == "enabled"
+        away(taken)
+    assert everything_on(taken)[:4] == before
+
+
 def test_a_generation_that_leaves_a_unit_alone_does_not_start_it(taken: World) -> None:
     deploy(taken, bundle_of(taken, A, FIRST, **ELSE))
     deploy(taken, bundle_of(taken, B, SECOND))
