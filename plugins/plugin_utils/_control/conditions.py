@@ -70,16 +70,20 @@ class Verdict:
 
 
 def status_of(
-    stands: Standing, services: Sequence[Service], told: Mapping[str, Told], run: Run
+    stands: Standing, services: Sequence[Service], told: Mapping[str, Told], run: Run, *, behind: bool = False
 ) -> dict[str, Any] | None:
-    """The status that is to be applied; None where the object has it already."""
+    """The status that is to be applied; None where the object has it already.
+
+    With `behind` the services were planned of an older generation than the one that the status tells of.
+    """
     digests = _digests(stands, services, told)
     images = _images(stands, services, told)
-    verdicts = _verdicts(stands, services, told, digests)
+    verdicts = (_of_older if behind else _verdicts)(stands, services, told, digests)
+    generation = stands.observed if behind else stands.generation
     main = next((one.name for one in services if one.main), services[0].name if services else "")
     status: dict[str, Any] = {
-        "observedGeneration": stands.generation,
-        "conditions": [_condition(stands, verdict, run.ended) for verdict in verdicts],
+        "observedGeneration": generation,
+        "conditions": [_condition(stands, verdict, generation, run.ended) for verdict in verdicts],
         **({"deployedDigests": digests} if digests else {}),
         **({"deployedDigest": short(digests[main])} if digests.get(main) else {}),
         **({"deployedImages": images} if images else {}),
@@ -114,6 +118,33 @@ def _verdicts(
     if first is not None:
         ready = Verdict(READY, "False", first.reason, first.message)
     return [ready, config, deployed, *([removed] if removed is not None else [])]
+
+
+def _of_older(
+    stands: Standing, services: Sequence[Service], told: Mapping[str, Told], digests: Mapping[str, str]
+) -> list[Verdict]:
+    """What a run may say of an object that was changed since it was read: what it wants now is not known here.
+
+    So the conditions stay as they are. But what the run has put onto the node, or taken off it, counts as outdated
+    until somebody compares it.
+    """
+    removed = _removed(stands, services, told, digests)
+    ready, config, deployed = (_as_it_is(stands, name) for name in (READY, CONFIG_READY, DEPLOYMENT_READY))
+    now: tuple[str, str] | None = None
+    if removed is not None and removed.status == "True":
+        now = removed.reason, removed.message
+    elif digests != (stands.status.get("deployedDigests") or {}):
+        names = " and ".join(told)
+        now = "Outdated", f"{stands.ref} was changed while a run was at {names}; the next pass compares what is live."
+    if now is not None:
+        deployed = Verdict(DEPLOYMENT_READY, "False", *now)
+        ready = ready if ready is not None and ready.status == "False" else Verdict(READY, "False", *now)
+    return [one for one in (ready, config, deployed, removed) if one is not None]
+
+
+def _as_it_is(stands: Standing, name: str) -> Verdict | None:
+    known = stands.condition(name)
+    return Verdict(name, *(str(known.get(part, "")) for part in ("status", "reason", "message"))) if known else None
 
 
 def _config(services: Sequence[Service]) -> Verdict:
@@ -165,11 +196,8 @@ def _removed(
     off = [one.name for one in services if digests.get(one.name) == OFF]
     if services and len(off) == len(services):
         return Verdict(REMOVED, "True", "ServicesRemoved", f"{' and '.join(off)}: off the node.")
-    before = stands.condition(REMOVED)
-    if not tried and not before:
-        return None
     if not tried:
-        return Verdict(REMOVED, *(str(before.get(name, "")) for name in ("status", "reason", "message")))
+        return _as_it_is(stands, REMOVED)
     left = " and ".join(one.name for one in services if digests.get(one.name) != OFF)
     return Verdict(REMOVED, "False", "Removing", f"{' and '.join(off)}: off the node; {left}: not yet.")
 
@@ -208,7 +236,7 @@ def _images(stands: Standing, services: Sequence[Service], told: Mapping[str, To
     return found
 
 
-def _condition(stands: Standing, verdict: Verdict, now: str) -> dict[str, Any]:
+def _condition(stands: Standing, verdict: Verdict, generation: int, now: str) -> dict[str, Any]:
     before = stands.condition(verdict.type)
     since = before.get("lastTransitionTime") if before.get("status") == verdict.status else None
     return {
@@ -216,7 +244,7 @@ def _condition(stands: Standing, verdict: Verdict, now: str) -> dict[str, Any]:
         "status": verdict.status,
         "reason": verdict.reason,
         "message": cut(verdict.message, LONGEST),
-        "observedGeneration": stands.generation,
+        "observedGeneration": generation,
         "lastTransitionTime": since or now,
     }
 

@@ -64,6 +64,12 @@ class Standing:
         """Whether a person made it and no Node has taken it over."""
         return not any(owner.kind.startswith(OWNING_PREFIX) for owner in self.owners)
 
+    @property
+    def observed(self) -> int:
+        """The generation that its status tells of, 0 where it tells of none."""
+        found = self.status.get("observedGeneration")
+        return found if isinstance(found, int) else 0
+
     def condition(self, name: str) -> Mapping[str, Any]:
         """One condition of the status, empty where it is not there."""
         found = self.status.get("conditions")

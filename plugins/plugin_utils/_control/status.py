@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from .._bundle.bundle import bundle
 from .._dataplane.model import Reference
@@ -32,8 +32,10 @@ from .standing import Standing, standing
 from .wanted import Chosen, services_of
 
 LONGEST_SUMMARY = 500
-#: How often a run tells an object of its results while others keep changing it.
+#: How often a run tells an object of its results, or sums up, while others keep changing it.
 TRIES = 5
+#: So many service objects are read again one by one; more of them in pages.
+FEW = 100
 
 #: The services of every service object.
 Services = Mapping[Reference, Sequence[Service]]
@@ -81,18 +83,19 @@ def status_over(
         if chosen.has(one.ref.namespace, one.node, [service.name for service in services[one.ref]])
     ]
 
-    def anew(one: Standing) -> dict[str, Any] | None:
-        return status_of(one, services[one.ref], by_object.get(one.ref, {}), run)
+    def anew(one: Standing, *, behind: bool = False) -> dict[str, Any] | None:
+        return status_of(one, services[one.ref], by_object.get(one.ref, {}), run, behind=behind)
 
     writing = _Writing(client, anew, by_object)
     changes = [_Change(one, status) for one in meant if (status := anew(one)) is not None]
-    written = [one for one in at_once(writing.status, changes) if one is not None]
-    now = {change.stands.ref: change.after for change, _outcome in written}
-    summaries = at_once(writing.summary, list(_summaries(world, now, chosen)))
-    stored = [change for change, outcome in written if outcome.changed]
-    post(client, [event for change in stored for event in news_of(change.stands, change.after)])
-    outcomes = (*(outcome for _change, outcome in written), *summaries)
-    return Reported(outcomes, tuple(unknown), len(meant) - len(written))
+    written = at_once(writing.status, changes)
+    now = {one.now.ref: one.now for one in written if one.now is not one.before}
+    summed = at_once(lambda one: writing.summary(one, now), list(_summaries(world, now, chosen)))
+    stored = [one for one in written if one.outcome is not None and one.outcome.changed]
+    post(client, [event for one in stored for event in news_of(one.before, one.now)])
+    statuses = [one.outcome for one in written if one.outcome is not None]
+    outcomes = (*statuses, *(outcome for outcome in summed if outcome is not None))
+    return Reported(outcomes, tuple(unknown), len(meant) - len(statuses))
 
 
 @dataclass(frozen=True)
@@ -113,55 +116,127 @@ class _Change:
         return Outcome(self.stands.ref, self.stands.node, "updated", sentence, before=before, after=after)
 
 
+@dataclass(frozen=True)
+class _Written:
+    """How an object stood, and how it stands now: the same where the write failed.
+
+    There is no outcome where its status was left to a faster writer.
+    """
+
+    before: Standing
+    now: Standing
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True)
+class _Summary:
+    """What a Node or NodeSet is to say of its service objects."""
+
+    stands: Standing
+    members: tuple[Standing, ...]
+
+    @property
+    def said(self) -> dict[str, str]:
+        known = self.stands.annotations
+        return {name: known[name] for name in (SERVICES_READY, SERVICES_MESSAGE) if name in known}
+
+    @property
+    def meant(self) -> dict[str, str]:
+        return _sum_of(self.members)
+
+    def outcome(self) -> Outcome:
+        before = {name: self.said.get(name) for name in (SERVICES_READY, SERVICES_MESSAGE)}
+        sentence = self.meant.get(SERVICES_MESSAGE, "it has no service objects any more")
+        ref = self.stands.ref
+        return Outcome(ref, ref.name, "marked", sentence, before=before, after=self.meant)
+
+
+class _Anew(Protocol):
+    def __call__(self, one: Standing, *, behind: bool = False) -> Mapping[str, Any] | None: ...
+
+
 class _Writing:
     """Writes one object; what fails there does not stop the others."""
 
     def __init__(
         self,
         client: WatchfulClient,
-        anew: Callable[[Standing], Mapping[str, Any] | None],
+        anew: _Anew,
         results: Mapping[Reference, Mapping[str, Told]],
     ) -> None:
         self._client, self._anew, self._results = client, anew, results
 
-    def status(self, change: _Change) -> tuple[_Change, Outcome] | None:
+    def status(self, change: _Change) -> _Written:
         """Onto what was read and nothing newer, so that no digest goes back that a run has just written.
 
-        Whoever has no result to tell leaves a newer status to its writer: the answer is None. Results are told again.
+        Whoever has no result to tell leaves a newer status to its writer. Results are told again; of a generation that
+        somebody has observed meanwhile they do not speak, since the plan is of the one before.
         """
         for _again in range(TRIES):
-            body = _body(change.stands, version=change.stands.version, status=change.status)
+            stands = change.stands
+            body = _body(stands, version=stands.version, status=change.status)
             try:
-                return change, self._write(change.stands, body, "status", change.outcome())
+                outcome = self._write(stands, body, "status", change.outcome())
             except ConflictError as error:
-                failed = change, _failed(change.stands, error)
-                fresh = self._read(change.stands)
-            if fresh is None or fresh.uid != change.stands.uid:
-                return failed
+                failed = _failed(stands, error)
+                fresh = self._read(stands)
+            else:
+                return _Written(stands, change.after if outcome.changed else stands, outcome)
+            if fresh is None:
+                return _Written(stands, stands, failed)
+            if fresh.uid != stands.uid:
+                return _Written(stands, fresh, failed)
             if not self._results.get(fresh.ref):
-                return None
-            stands = replace(change.stands, status=fresh.status, version=fresh.version)
-            status = self._anew(stands)
+                return _Written(stands, fresh, None)
+            stands = replace(stands, status=fresh.status, version=fresh.version)
+            behind = stands.generation < min(fresh.generation, fresh.observed)
+            status = self._anew(stands, behind=behind)
             if status is None:
-                return None
+                return _Written(stands, fresh, None)
             change = _Change(stands, status)
-        return failed
+        return _Written(stands, stands, failed)
+
+    def summary(self, one: _Summary, told: Mapping[Reference, Standing]) -> Outcome | None:
+        """Onto the Node that was read and nothing newer, and of what stands there since: others sum up as well.
+
+        `told` are the objects that were written just now. Where somebody is faster time and again, it is left to them.
+        """
+        for _again in range(TRIES):
+            one = replace(one, members=self._members(one.members, told))
+            if one.said == one.meant:
+                return None
+            body = _body(one.stands, annotations=one.meant, version=one.stands.version)
+            try:
+                return self._write(one.stands, body, "", one.outcome())
+            except ConflictError as error:
+                failed = _failed(one.stands, error)
+                fresh = self._read(one.stands)
+            if fresh is None or fresh.uid != one.stands.uid:
+                return failed
+            if fresh.deleting:
+                return None
+            one, told = replace(one, stands=fresh), {}
+        return None
+
+    def _members(self, members: Sequence[Standing], told: Mapping[Reference, Standing]) -> tuple[Standing, ...]:
+        """The service objects as they stand now, after their Node was read; one by one where they are few."""
+        older = [one for one in members if one.ref not in told]
+        if len(older) > FEW:
+            kinds = sorted({(one.api_version, one.ref.kind, one.ref.namespace) for one in older})
+            listed = [
+                self._client.map_all(standing, self._client.resource(api_version, kind), namespace)
+                for api_version, kind, namespace in kinds
+            ]
+            found = {one.ref: one for some in listed for one in some if one is not None}
+        else:
+            found = {one.ref: one for one in map(self._read, older) if one is not None}
+        now = {**found, **told}
+        return tuple(now[one.ref] for one in members if one.ref in now)
 
     def _read(self, stands: Standing) -> Standing | None:
         resource = self._client.resource(stands.api_version, stands.ref.kind)
         found = self._client.get(resource, stands.ref.name, stands.ref.namespace)
         return None if found is None else standing(found)
-
-    def summary(self, one: tuple[Standing, Mapping[str, str]]) -> Outcome:
-        stands, annotations = one
-        body = _body(stands, annotations=annotations)
-        known = {name: stands.annotations.get(name) for name in (SERVICES_READY, SERVICES_MESSAGE)}
-        sentence = annotations.get(SERVICES_MESSAGE, "it has no service objects any more")
-        outcome = Outcome(stands.ref, stands.ref.name, "marked", sentence, before=known, after=annotations)
-        try:
-            return self._write(stands, body, "", outcome)
-        except ConflictError as error:
-            return _failed(stands, error)
 
     def _write(self, stands: Standing, body: Mapping[str, Any], subresource: str, outcome: Outcome) -> Outcome:
         try:
@@ -248,30 +323,26 @@ def _planned(world: World, node: NodePlan, service: ServicePlan) -> Service:
     )
 
 
-def _summaries(
-    world: World, now: Mapping[Reference, Standing], chosen: Chosen
-) -> Iterable[tuple[Standing, Mapping[str, str]]]:
+def _summaries(world: World, now: Mapping[Reference, Standing], chosen: Chosen) -> Iterable[_Summary]:
     """What Nodes and NodeSets are to say, where they say something else."""
     members: defaultdict[Reference, list[Standing]] = defaultdict(list)
     origins = {(node.namespace, node.name): node.meta.ref for node in reversed(world.snapshot.resources.nodes)}
-    for one in world.service_objects():
-        origin = origins.get((one.ref.namespace, one.node))
+    for member in world.service_objects():
+        origin = origins.get((member.ref.namespace, member.node))
         if origin is not None and origin.kind in MARKED_KINDS:
-            members[origin].append(now.get(one.ref, one))
+            members[origin].append(now.get(member.ref, member))
     for ref, stands in sorted(world.standings.items()):
         if ref.kind not in MARKED_KINDS or ref.kind == ROLE or stands.deleting:
             continue
-        if not any(chosen.has_node(ref.namespace, name) for name in {ref.name, *(one.node for one in members[ref])}):
+        names = {ref.name, *(member.node for member in members[ref])}
+        if not any(chosen.has_node(ref.namespace, name) for name in names):
             continue
-        said = {
-            name: stands.annotations[name] for name in (SERVICES_READY, SERVICES_MESSAGE) if name in stands.annotations
-        }
-        meant = _summary(members[ref])
-        if said != meant:
-            yield stands, meant
+        one = _Summary(stands, tuple(members[ref]))
+        if one.said != one.meant:
+            yield one
 
 
-def _summary(objects: Sequence[Standing]) -> dict[str, str]:
+def _sum_of(objects: Sequence[Standing]) -> dict[str, str]:
     if not objects:
         return {}
     ready = [one for one in objects if one.condition(READY).get("status") == "True"]

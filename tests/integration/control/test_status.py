@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -254,6 +255,47 @@ class TestBesideOthers:
         assert "NovaExternalCompute/node-0" not in results_of(done), "nothing failed, and nothing was written"
         assert reporter.site.get("nec", "node-0")["status"] == kept
         assert results_of(done)["NovaExternalCompute/node-1"] == "updated", "nobody was faster there"
+        assert reporter.site.get("osdpnode", "node-0")["metadata"]["annotations"][READY] == "True"
+
+    def test_a_summary_counts_what_others_have_told_meanwhile(self, reporter: Reporter) -> None:
+        site = reporter.site
+        spec = {"nodes": {"one": {"hostName": "one"}, "two": {"hostName": "two"}}, "nodeTemplate": {}}
+        site.create(thing(DATAPLANE, "OpenStackDataPlaneNodeSet", "set", {CELL: "nova-cell1"}, spec=spec))
+        site.reconcile()
+        reporter.report()
+        one, two = reporter.deployed("one"), reporter.deployed("two")
+        old = read(site)
+        assert results_of(tell(site, old, *one))["OpenStackDataPlaneNodeSet/set"] == "marked"
+        assert results_of(tell(site, old, *two))["OpenStackDataPlaneNodeSet/set"] == "marked"
+        said = site.get("osdpns", "set")["metadata"]["annotations"]
+        assert (said[READY], said[MESSAGE]) == ("True", "2 of 2 service objects are ready.")
+
+    def test_a_node_that_was_read_after_its_objects_is_not_told_older_things(self, reporter: Reporter) -> None:
+        """Kinds are listed side by side: a Node may be newer than what it sums up."""
+        site = reporter.site
+        reporter.report()
+        old = read(site)
+        reporter.report(*reporter.deployed(), nodes=["node-0"])
+        new = {ref: one for ref, one in read(site).standings.items() if ref.kind == "OpenStackDataPlaneNode"}
+        mixed = replace(old, standings={**old.standings, **new})
+        assert results_of(tell(site, mixed)) == {}
+        assert site.get("osdpnode", "node-0")["metadata"]["annotations"][READY] == "True"
+
+    def test_a_generation_that_was_observed_meanwhile_stays_observed(self, reporter: Reporter) -> None:
+        site = reporter.site
+        told = reporter.deployed()
+        old = read(site)
+        site.patch("nec", "node-0", {"spec": {"customServiceConfig": "[DEFAULT]\ndebug = True\n"}})
+        reporter.report()
+        seen = site.get("nec", "node-0")["status"]["observedGeneration"]
+        assert results_of(tell(site, old, *told))["NovaExternalCompute/node-0"] == "updated"
+        status = site.get("nec", "node-0")["status"]
+        assert status["observedGeneration"] == seen
+        assert status["deployedDigests"] == {one.service: one.digest for one in told}
+        assert status["lastRun"]["name"] == "other"
+        assert reporter.conditions()["Ready"]["status"] == "False"
+        reporter.report()
+        assert reporter.conditions()["DeploymentReady"]["message"].startswith("To be deployed: nova_compute from ")
 
     def test_a_result_is_told_all_the_same_and_takes_nothing_away(self, reporter: Reporter) -> None:
         libvirt, compute = reporter.deployed()

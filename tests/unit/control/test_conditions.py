@@ -135,6 +135,45 @@ def test_a_digest_is_short_for_people_and_whole_for_programs() -> None:
     assert (DEPLOYED["deployedDigest"], DEPLOYED["deployedDigests"]) == (NEW[:7], {"nova_compute": NEW})
 
 
+class TestAPlanThatIsBehind:
+    """Somebody changed the object, and told of it, while a run deployed what it was before."""
+
+    def behind(self, results: Mapping[str, Told], before: Body) -> Body:
+        status = status_of(stands(before), [service(OLD)], results, NOW, behind=True)
+        assert status is not None
+        assert status["observedGeneration"] == 2
+        assert {one["observedGeneration"] for one in status["conditions"]} == {2}
+        return status
+
+    def test_the_newer_generation_keeps_its_conditions_and_gets_the_digest(self) -> None:
+        waits = after(service("", waits=("It waits.",)), {}, generation=2)
+        status = self.behind(told(OLD, image="i", changed=True), waits)
+        assert conditions(status)["Ready"] == ("False", "Waiting")
+        assert conditions(status)["DeploymentReady"] == ("False", "Outdated")
+        assert status["deployedDigests"] == {"nova_compute": OLD}
+        assert (status["deployedImages"], status["lastRun"]["name"]) == ({"nova_compute": "i"}, "now")
+
+    def test_nothing_is_ready_with_what_nobody_has_compared(self) -> None:
+        ready = after(service(), told(changed=True), generation=2)
+        status = self.behind(told(OLD, changed=True), ready)
+        assert conditions(status)["Ready"] == conditions(status)["DeploymentReady"] == ("False", "Outdated")
+        again = after(service(), {}, status, generation=2)
+        assert conditions(again)["Ready"] == ("False", "Outdated")
+        assert "from aaaaaaa to bbbbbbb" in again["conditions"][0]["message"]
+
+    def test_a_failure_of_what_it_was_before_is_in_the_last_run_alone(self) -> None:
+        ready = after(service(), told(changed=True), generation=2)
+        status = self.behind(told("", failed=True, msg="no"), ready)
+        assert conditions(status) == READY
+        assert status["lastRun"]["result"] == "Failed"
+
+    def test_what_was_taken_off_is_off(self) -> None:
+        ready = after(service(), told(changed=True), generation=2)
+        status = self.behind(told("", absent=True, changed=True), ready)
+        assert conditions(status)["Removed"] == ("True", "ServicesRemoved")
+        assert conditions(status)["Ready"] == ("False", "ServicesRemoved")
+
+
 class TestTwoServicesInOneObject:
     SERVICES = (Service("libvirt", main=False, digest=OLD), service())
 
