@@ -14,6 +14,7 @@ from edpm_lab.pki import Authority
 from .certificates import authority, fingerprint, secret, shown_by
 from .conftest import Bring
 from .machine import CONTAINERS, GUEST, WITH_OVN, Machine, planned
+from .privileges import check
 
 IN_CONTAINER = {"edpm_libvirt_mode": "container"}
 ON_NODE = {"edpm_libvirt_mode": "host", "edpm_libvirt_daemons": "monolithic"}
@@ -56,7 +57,9 @@ def test_libvirt_answers_once_it_is_deployed_and_a_second_deployment_changes_not
     first = machine.brought(plan_of(mode))
     assert first["restarted"], first["shown"]
     assert "QEMU" in virsh(machine, mode, "version")
-    if mode != "container":
+    if mode == "container":
+        check(machine, plan_of(mode))
+    else:
         assert "podman" not in machine.sh(f"systemctl cat {UNITS[mode]}")
         assert not machine.sh("podman ps --quiet")
 
@@ -93,6 +96,8 @@ def test_certificates_make_it_listen_and_renewed_ones_need_no_restart(
     assert (first["failed"], first["restarted"]) == (False, True), first["shown"]
     assert shown_by(address) == fingerprint(old["tls.crt"])
     assert _remote_answer(machine, mode, address) == "guest"
+    if mode == "container":
+        check(machine, plan_of(mode, **keys_of(old)))
 
     units = machine.invocation(f"{UNITS[mode]} {LISTENING[mode]}")
     renewed = machine.deploy(plan_of(mode, **keys_of(new)))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 import subprocess
 from dataclasses import replace
@@ -27,7 +26,8 @@ from edpm_lab.cloud_settings import bus_user
 from edpm_lab.labs import Lab
 
 from .conftest import Bring
-from .machine import CONTAINERS, Machine, planned
+from .machine import CONTAINERS, GUEST, Machine, planned
+from .privileges import check
 
 UUID = "5a1b0e9e-0a3c-4e1f-9f35-1f0d9f3b9f53"
 CEPH_KEY = base64.b64encode(b"marked-ceph-key").decode()
@@ -39,6 +39,7 @@ virt_type = qemu
 rbd_user = openstack
 rbd_secret_uuid = {uuid}
 """
+FAKE = {"05-driver.conf": "[DEFAULT]\ncompute_driver = fake.FakeDriver\n"}
 SNIPPET = "[DEFAULT]\nreserved_host_memory_mb = 333\n"
 
 
@@ -158,8 +159,7 @@ def test_a_node_lets_in_the_key_of_its_cell_for_migration_and_knows_its_peers(
 
 
 def test_another_instance_is_another_compute(machine: Machine, bus: str, key: Path) -> None:
-    fake = {"05-driver.conf": "[DEFAULT]\ncompute_driver = fake.FakeDriver\n"}
-    first = machine.deploy(compute(machine, bus, key, instance="fake", **fake))
+    first = machine.deploy(compute(machine, bus, key, instance="fake", **FAKE))
     assert (first["failed"], first["changed"]) == (False, True), first["shown"]
     reported = _reported(machine, "nova_compute@fake")
     assert (reported["host"], reported["state_path"]) == (f"{machine.name}-fake", "/var/lib/nova-fake")
@@ -170,15 +170,25 @@ def test_another_instance_is_another_compute(machine: Machine, bus: str, key: Pa
     )
 
 
-def test_every_container_may_what_its_definition_says_and_no_more(machine: Machine) -> None:
-    names = machine.sh("podman ps --format '{{.Names}}'").split()
-    assert {"edpm_libvirt", "edpm_libvirt-virtlogd", "edpm_nova_compute", "edpm_nova_compute-fake"} <= set(names)
-    for one in json.loads(machine.sh(f"podman inspect {' '.join(names)}")):
-        settings = one["HostConfig"]
-        assert settings["Privileged"] is True, one["Name"]
-        assert (settings["PidMode"], settings["NetworkMode"]) == ("host", "host"), one["Name"]
-    users = {one: machine.sh(f"podman exec {one} id -un") for one in names}
-    assert users["edpm_nova_compute"] == "nova"
+def test_every_container_may_what_its_definition_says_and_no_more(machine: Machine, bus: str, key: Path) -> None:
+    plain, fake = (compute(machine, bus, key, ca="second"), compute(machine, bus, key, instance="fake", **FAKE))
+    check(machine, planned("libvirt"), plain, fake)
+
+
+def test_a_guest_keeps_its_own_instance_on_the_node_and_no_other(machine: Machine) -> None:
+    disk = "/var/lib/nova/instances/guest/disk"
+    machine.sh(f"mkdir -p {disk.rpartition('/')[0]} && truncate --size 1M {disk}")
+    device = f"<devices><disk type='file'><source file='{disk}'/><target dev='vda' bus='virtio'/></disk></devices>"
+    machine.put("/var/lib/libvirt/guest.xml", GUEST.replace("</domain>", f"{device}</domain>"))
+    machine.sh("podman exec edpm_libvirt virsh create --paused /var/lib/libvirt/guest.xml")
+    plain, fake = (
+        machine.call("service", {"state": "absent", "service": "nova_compute", "instance": one}, "--check")
+        for one in ("", "fake")
+    )
+    machine.sh("podman exec edpm_libvirt virsh destroy guest")
+    assert plain["failed"], plain["shown"]
+    assert [line.split()[:2] for line in plain["busy"]] == [["guest", "guest"]]
+    assert (fake["failed"], fake["changed"]) == (False, True), fake["shown"]
 
 
 def test_a_compute_that_was_stopped_has_not_failed(machine: Machine) -> None:

@@ -7,7 +7,6 @@ answers with the instance that the agent names to it.
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
 from dataclasses import replace
@@ -20,6 +19,7 @@ from edpm_lab.labs import Lab
 
 from .conftest import Bring
 from .machine import WITH_OVN, Machine, planned
+from .privileges import check
 
 NETWORK, PORT = "8f1f8c5e-1111-4f3a-9d55-000000000001", "8f1f8c5e-1111-4f3a-9d55-000000000002"
 METADATA_PORT, INSTANCE = "8f1f8c5e-1111-4f3a-9d55-000000000003", "8f1f8c5e-1111-4f3a-9d55-000000000004"
@@ -129,10 +129,7 @@ def test_a_guest_gets_its_metadata_from_the_deployed_agent(machine: Machine, pla
     machine.brought(plan)
     machine.until(f"ip netns exec guest curl -s -m 2 http://169.254.169.254/latest | grep -qx {INSTANCE}", 240)
     assert "haproxy" in machine.sh("podman top edpm_ovn_metadata_agent comm")
-    inspected = json.loads(machine.sh("podman inspect edpm_ovn_metadata_agent"))[0]
-    assert inspected["HostConfig"]["Privileged"] is False
-    rights = {one.removeprefix("CAP_") for one in inspected["HostConfig"]["CapAdd"]}
-    assert rights == {"DAC_READ_SEARCH", "NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_PTRACE"}
+    check(machine, plan)
 
 
 def test_after_a_restart_guests_get_their_metadata_again_within_seconds(machine: Machine) -> None:
