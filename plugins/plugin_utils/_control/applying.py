@@ -139,11 +139,36 @@ class Applier:
             after = self._client.apply(self._resource(step, "v1"), step.body(way.uids), force=False)
         except ConflictError:
             way.kept.add(step.ref.name)
+            held = self._hold(step, way)
             sentence = "the data plane operator's, or another's, is there"
-            way.outcomes.append(Outcome(step.ref, way.node, "kept", sentence, changed=False))
+            sentence += "; it stays until the node's service objects have gone" if held else ""
+            way.outcomes.append(Outcome(step.ref, way.node, "kept", sentence, changed=held))
             return
         after = {name: after[name] for name in ("apiVersion", "kind", "data")}
         way.outcomes.append(Outcome(step.ref, way.node, "written", "how the node is reached", after=after))
+
+    def _hold(self, step: WriteInventory, way: _Way) -> bool:
+        """Make the node's service objects owners too, so that another's inventory does not go with the Node.
+
+        One that nobody owns stays by itself, and must not go with our objects. What others write meanwhile is kept.
+        """
+        resource = self._resource(step, "v1")
+        ours = step.body(way.uids)["metadata"]["ownerReferences"]
+        for attempt in range(ATTEMPTS):
+            live = self._client.get(resource, step.ref.name, step.ref.namespace) or {}
+            owners = list(live.get("metadata", {}).get("ownerReferences") or ())
+            missing = [one for one in ours if one["uid"] not in {owner["uid"] for owner in owners}]
+            if not owners or not missing:
+                return False
+            named = {name: live["metadata"][name] for name in ("name", "namespace", "resourceVersion")}
+            try:
+                self._client.merge(resource, {"metadata": {**named, "ownerReferences": [*owners, *missing]}})
+            except ConflictError:
+                if attempt + 1 == ATTEMPTS:
+                    raise
+            else:
+                break
+        return True
 
     def _apply(self, step: Apply, way: _Way) -> None:
         resource = self._resource(step, step.wanted.api_version)

@@ -20,8 +20,9 @@ _PREFIX = "edpm.openstack.org/"
 #: On a service object: it goes only after its services have gone from the node.
 FINALIZER = f"{_PREFIX}services"
 #: On a service object: the digest of the inventory that was written for its node, or KEPT where another's is there.
+#: ("kept" is what objects say whose ConfigMap goes with the Node; they are dealt with again.)
 INVENTORY = f"{_PREFIX}inventory"
-KEPT = "kept"
+KEPT = "theirs"
 #: On a service object: its node does not want it any more.
 REMOVAL = f"{_PREFIX}removal"
 REQUESTED = "requested"

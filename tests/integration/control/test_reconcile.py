@@ -272,6 +272,28 @@ class TestInventory:
         site.patch("osdpnode", "node-0", {"spec": {"ansibleHost": "10.0.0.9"}})
         assert site.reconcile().outcomes == (), "there is nothing of ours to follow"
 
+    def test_the_data_plane_operators_own_does_not_go_with_its_node(self, site: Site) -> None:
+        """The garbage collector takes what has no owner left."""
+        site.create(*data_plane())
+        uid = site.get("osdpnode", "node-0")["metadata"]["uid"]
+        owner = {"apiVersion": DATAPLANE, "kind": "OpenStackDataPlaneNode", "name": "node-0", "uid": uid}
+        owner |= {"controller": True, "blockOwnerDeletion": True}
+        text = "all: {hosts: {node-0: {ansible_host: 10.0.0.7}}}\n"
+        theirs = thing("v1", "ConfigMap", "dataplanenode-node-0", data={"inventory": text})
+        theirs["metadata"]["ownerReferences"] = [owner]
+        site.create(theirs)
+        assert results(site.reconcile())["ConfigMap/dataplanenode-node-0"] == "kept"
+        found = site.get("configmap", "dataplanenode-node-0")
+        ours = {"apiVersion": NOVA, "kind": "NovaExternalCompute", "name": "node-0"}
+        ours["uid"] = site.get("nec", "node-0")["metadata"]["uid"]
+        assert found["metadata"]["ownerReferences"] == [owner, ours]
+        assert found["data"] == theirs["data"]
+        assert site.reconcile().outcomes == ()
+        site.kubectl("delete", "osdpnode", "node-0")
+        with Connection(site.settings) as connection:
+            (left,) = look(WatchfulClient(connection), [site.namespace]).plan.nodes
+        assert left.connection.ansible_host == "10.0.0.7"
+
     def test_a_node_whose_node_object_is_gone_is_reached_the_same_way(self, site: Site) -> None:
         site.create(*data_plane())
         variables = {"ansibleVars": {"edpm_x": "24", "edpm_y": [1, "a"]}, "ansiblePort": 2222}

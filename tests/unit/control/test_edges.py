@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 from ansible_collections.edpm.services.plugins.plugin_utils._control import report
 from ansible_collections.edpm.services.plugins.plugin_utils._control.applying import Applier, Outcome, told
-from ansible_collections.edpm.services.plugins.plugin_utils._control.chains import Chain, LetGo
+from ansible_collections.edpm.services.plugins.plugin_utils._control.chains import Chain, LetGo, WriteInventory, chains
 from ansible_collections.edpm.services.plugins.plugin_utils._control.inventory_text import digest_of, inventory_text
 from ansible_collections.edpm.services.plugins.plugin_utils._control.leaving import Going
+from ansible_collections.edpm.services.plugins.plugin_utils._control.names import INVENTORY, KEPT
 from ansible_collections.edpm.services.plugins.plugin_utils._control.reconcile import Pass
 from ansible_collections.edpm.services.plugins.plugin_utils._control.results import results_of, run_of
 from ansible_collections.edpm.services.plugins.plugin_utils._control.source import cluster_of
 from ansible_collections.edpm.services.plugins.plugin_utils._control.standing import standing
+from ansible_collections.edpm.services.plugins.plugin_utils._control.wanted import Chosen, wanted_objects
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.connections import _connection, _host_variables
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.model import Reference
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned import Connection, NodePlan
@@ -28,7 +30,7 @@ from ansible_collections.edpm.services.plugins.plugin_utils._kube.errors import 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .worlds import REST, compute, node, role, world
+from .worlds import REST, compute, node, role, steps, world
 
 NODE = Reference("OpenStackDataPlaneNode", "openstack", "node-0")
 VALUES = st.recursive(
@@ -186,6 +188,45 @@ class TestLettingGo:
         (outcome,) = going(server)
         assert outcome.result == "failed"
         assert "run again" in outcome.sentence
+
+
+KINDS = {"resources": [{"kind": "ConfigMap", "name": "configmaps", "namespaced": True}]}
+TAKEN = (409, {"message": "conflict with kubectl"})
+
+
+def keeping(server: Server) -> list[Outcome]:
+    """The inventory of a node where somebody else's ConfigMap is."""
+    cluster = world(role(), node(), compute(annotations={INVENTORY: "old"}))
+    wanted, _untouched = wanted_objects(cluster, Chosen())
+    step, *_rest = chains(cluster, wanted, [], Chosen())[0].steps
+    assert isinstance(step, WriteInventory)
+    return Applier(Client(server)).run([Chain("openstack", "node-0", (step,))])
+
+
+def theirs(*owners: str) -> dict[str, Any]:
+    named = {"name": "dataplanenode-node-0", "namespace": "openstack", "resourceVersion": "7"}
+    return {"metadata": {**named, "ownerReferences": [{"uid": owner} for owner in owners]}}
+
+
+class TestAnothersInventory:
+    def test_it_gets_our_objects_as_owners_beside_its_own(self) -> None:
+        server = Server((200, KINDS), TAKEN, (200, theirs("a")), (409, {}), (200, theirs("a", "b")), (200, {}))
+        (outcome,) = keeping(server)
+        assert (outcome.result, outcome.changed) == ("kept", True)
+        sent = server.sent[-1][2]["metadata"]
+        assert [one["uid"] for one in sent["ownerReferences"]] == ["a", "b", "NovaExternalCompute-node-0"]
+        assert sent["resourceVersion"] == "7"
+
+    def test_an_object_that_says_it_was_kept_without_our_owners_is_dealt_with_again(self) -> None:
+        before, now = (steps(role(), node(), compute(annotations={INVENTORY: said})) for said in ("kept", KEPT))
+        assert "WriteInventory ConfigMap/dataplanenode-node-0" in before
+        assert "WriteInventory ConfigMap/dataplanenode-node-0" not in now
+
+    @pytest.mark.parametrize("owners", [(), ("a", "NovaExternalCompute-node-0")])
+    def test_one_that_nobody_owns_or_that_is_held_already_is_left_as_it_is(self, owners: tuple[str, ...]) -> None:
+        server = Server((200, KINDS), TAKEN, (200, theirs(*owners)))
+        (outcome,) = keeping(server)
+        assert (outcome.result, outcome.changed) == ("kept", False)
 
 
 def test_a_field_that_the_clusters_crd_lacks_is_no_reason_to_ask_again() -> None:

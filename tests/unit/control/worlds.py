@@ -9,7 +9,7 @@ from typing import Any
 from ansible_collections.edpm.services.plugins.plugin_utils._control.chains import Chain, chains
 from ansible_collections.edpm.services.plugins.plugin_utils._control.leaving import leaving_objects
 from ansible_collections.edpm.services.plugins.plugin_utils._control.look import World
-from ansible_collections.edpm.services.plugins.plugin_utils._control.names import FINALIZER, INVENTORY
+from ansible_collections.edpm.services.plugins.plugin_utils._control.names import FINALIZER, INVENTORY, KEPT
 from ansible_collections.edpm.services.plugins.plugin_utils._control.standing import standing
 from ansible_collections.edpm.services.plugins.plugin_utils._control.wanted import Chosen, Untouched, wanted_objects
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.plan import resolve
@@ -82,7 +82,7 @@ def compute(
         metadata["ownerReferences"] = [{**owner, "uid": f"OpenStackDataPlaneNode-{name}"}]
     if deleting:
         metadata["deletionTimestamp"] = "2026-11-01T08:00:00Z"
-    said = {INVENTORY: "kept", **(annotations or {})} if owned else dict(annotations or {})
+    said = {INVENTORY: KEPT, **(annotations or {})} if owned else dict(annotations or {})
     rest = {"status": status} if status else {}
     return thing(NOVA, "NovaExternalCompute", name, said, metadata=metadata, spec=fields, **rest)
 
