@@ -21,8 +21,8 @@ from pathlib import Path
 from .errors import DiskFault, disk_faults
 
 _UNFINISHED = ".edpm-new"
-#: Of a unit, such as libvirtd.service.d; one of the whole system, such as sysctl.d, is not ours to remove.
-_DROP_INS = re.compile(r"\.[a-z]+\.d$")
+#: Of a unit, such as libvirtd.service.d; another, such as sysctl.d or nova.conf.d, is not ours to remove.
+_DROP_INS = re.compile(r"\.(?:service|socket|container|pod|kube|network|volume|mount|timer|target)\.d$")
 #: The user and the group that a file has by itself.
 KEPT = (-1, -1)
 

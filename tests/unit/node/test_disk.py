@@ -64,11 +64,12 @@ def test_a_pipe_in_a_files_place_is_not_waited_for(tmp_path: Path) -> None:
 def test_a_units_folder_of_drop_ins_goes_with_its_last_file_and_no_other_folder_does(tmp_path: Path) -> None:
     ours = tmp_path / "libvirtd.service.d/edpm.conf"
     shared, systems = tmp_path / "sshd.service.d/edpm.conf", tmp_path / "sysctl.d/edpm.conf"
-    for one in (ours, shared, shared.with_name("theirs.conf"), systems):
+    settings = tmp_path / "nova.conf.d/edpm.conf"
+    for one in (ours, shared, shared.with_name("theirs.conf"), systems, settings):
         one.parent.mkdir(exist_ok=True)
         one.write_text("x")
-    for one in (ours, shared, systems):
+    for one in (ours, shared, systems, settings):
         Disk().take(one)
     assert sorted(str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*")) == [
-        *("sshd.service.d", "sshd.service.d/theirs.conf", "sysctl.d")
+        *("nova.conf.d", "sshd.service.d", "sshd.service.d/theirs.conf", "sysctl.d")
     ]
