@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._bundle.digest import short
+from .._dataplane.planned import exactly
 from .leaving import REMOVED
 from .standing import Standing
 
 READY = "Ready"
 CONFIG_READY = "ConfigReady"
 DEPLOYMENT_READY = "DeploymentReady"
+REMOVAL_FAILED = "RemovalFailed"
 LONGEST = 4096
 #: In deployedDigests: the service was on the node and is not any more.
 OFF = ""
@@ -49,7 +51,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One service of a service object. `digest` is what the plan makes of it, "" where that cannot be told now."""
+    """One service of a service object. `digest` is what the plan makes of it, "" where that cannot be told now.
+
+    A `former` one is still live, though nobody asks for it any more; others keep the object.
+    """
 
     name: str
     main: bool = True
@@ -57,6 +62,7 @@ class Service:
     hold: str = ""
     waits: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    former: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,14 +172,16 @@ def _deployed(
     if not told and has_failed(stands):
         message = str(stands.condition(DEPLOYMENT_READY).get("message", ""))
         return Verdict(DEPLOYMENT_READY, "False", "Failed", message)
-    missing = [one for one in services if not digests.get(one.name)]
-    outdated = [one for one in services if one.digest and digests.get(one.name) not in (None, OFF, one.digest)]
+    staying = [one for one in services if not one.former]
+    missing = [one for one in staying if not digests.get(one.name)]
+    outdated = [one for one in staying if one.digest and digests.get(one.name) not in (None, OFF, one.digest)]
     held = [one.hold for one in (*missing, *outdated) if one.hold]
     if held:
         return Verdict(DEPLOYMENT_READY, "False", "Held", " ".join(dict.fromkeys(held)))
     if not missing and not outdated:
-        live = ", ".join(f"{one.name} {short(digests[one.name])}" for one in services)
-        return Verdict(DEPLOYMENT_READY, "True", "Deployed", f"Deployed: {live}.")
+        live = ", ".join(f"{one.name} {short(digests[one.name])}" for one in staying)
+        deployed = Verdict(DEPLOYMENT_READY, "True", "Deployed", f"Deployed: {live}.")
+        return _leaving(stands, services, told, digests) or deployed
     if missing:
         names = " and ".join(one.name for one in missing)
         return Verdict(
@@ -183,14 +191,37 @@ def _deployed(
     return Verdict(DEPLOYMENT_READY, "False", "Outdated", f"To be deployed: {changes}.")
 
 
+def _leaving(
+    stands: Standing, services: Sequence[Service], told: Mapping[str, Told], digests: Mapping[str, str]
+) -> Verdict | None:
+    """That something is on the node which nobody asks for any more; None where nothing is."""
+    left = [one.name for one in services if one.former and digests.get(one.name)]
+    if not left:
+        return None
+    failed = [f"{name}: {told[name].msg or 'it failed'}" for name in left if name in told and told[name].failed]
+    if failed:
+        return Verdict(DEPLOYMENT_READY, "False", REMOVAL_FAILED, " ".join(failed))
+    before = _as_it_is(stands, DEPLOYMENT_READY)
+    if before is not None and before.reason == REMOVAL_FAILED:
+        return before
+    remedy = f"edpm.services.remove -e node={stands.node} -e service={','.join(map(exactly, left))}"
+    said = f"{' and '.join(left)}: on the node, and not asked for any more; {remedy} takes that off."
+    return Verdict(DEPLOYMENT_READY, "False", "Leaving", said)
+
+
 def _removed(
     stands: Standing, services: Sequence[Service], told: Mapping[str, Told], digests: Mapping[str, str]
 ) -> Verdict | None:
-    """Whether all services are off the node; None while nobody has tried to take them off, or has put one on again."""
+    """Whether all services are off the node; None while nobody has tried to take them off, or has put one on again.
+
+    What leaves an object that stays says nothing about the others.
+    """
+    services = [one for one in services if not one.former]
+    told = {name: one for name, one in told.items() if any(name == staying.name for staying in services)}
     tried = [one for one in told.values() if one.absent]
     failed = [f"{name}: {one.msg or 'it failed'}" for name, one in told.items() if one.absent and one.failed]
     if failed:
-        return Verdict(REMOVED, "False", "RemovalFailed", " ".join(failed))
+        return Verdict(REMOVED, "False", REMOVAL_FAILED, " ".join(failed))
     if len(tried) < len(told):
         return None
     off = [one.name for one in services if digests.get(one.name) == OFF]

@@ -277,15 +277,18 @@ def _assigned(world: World, results: Iterable[Told]) -> tuple[dict[Reference, di
 
 
 def services_in(world: World) -> Services:
-    """The services of every service object: the plan's, and for one that is leaving those that it stood for."""
+    """The services of every service object: the plan's, and those that it stood for and that are on the node still."""
     found: defaultdict[Reference, list[Service]] = defaultdict(list)
+    faults: dict[Reference, tuple[str, ...]] = {}
     for node in world.plan.nodes:
         for service in node.services:
             if service.service_object is not None and service.service_object.exists:
                 found[service.service_object.ref].append(_planned(world, node, service))
+                faults[service.service_object.ref] = node.errors
     for one in world.service_objects():
         if one.ref in found:
-            found[one.ref] = _unless_rolled_back(one, found[one.ref])
+            staying = _unless_rolled_back(one, found[one.ref])
+            found[one.ref] = [*staying, *_former(world, one, staying, faults[one.ref])]
         else:
             found[one.ref] = [
                 Service(_named(definition.name, one.instance), definition.takes_snippet)
@@ -296,8 +299,17 @@ def services_in(world: World) -> Services:
 
 def key_of(services: Iterable[Service]) -> str:
     """What the plan wants of a service object, in a few characters."""
-    said = sorted(f"{one.name} {one.digest}" for one in services)
+    said = sorted(f"{one.name} {one.digest}" for one in services if not one.former)
     return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+
+
+def _former(world: World, stands: Standing, staying: Sequence[Service], faults: tuple[str, ...]) -> Iterable[Service]:
+    """What was deployed for an object that stays, and is not asked for any more. A faulty node is not judged."""
+    live, known = stands.status.get("deployedDigests") or {}, {one.name for one in staying}
+    for definition in services_of(world.definitions(stands.ref.namespace), stands):
+        name = _named(definition.name, stands.instance)
+        if name not in known and live.get(name):
+            yield Service(name, definition.takes_snippet, refused=faults, former=True)
 
 
 def _unless_rolled_back(stands: Standing, services: list[Service]) -> list[Service]:

@@ -144,8 +144,8 @@ def needs(world: World, services: Services, going: Iterable[Going], chosen: Chos
 
 def _needs(world: World, services: Services, going: Iterable[Going], chosen: Chosen) -> Iterator[Need]:
     leaving = list(going)
-    yield from _removals(leaving, chosen)
     gone = {one.stands.ref for one in leaving}
+    yield from _removals([*_off(leaving, chosen), *_former(world, services, gone, chosen)])
     asked: set[tuple[str, str]] = set()
     for one in world.service_objects():
         if one.ref in gone or one.deleting or not chosen.has(one.ref.namespace, one.node, _names(world, one)):
@@ -202,11 +202,36 @@ def _deployable(service: Service) -> bool:
     return bool(service.digest) and not (service.hold or service.waits or service.refused)
 
 
-def _removals(going: Iterable[Going], chosen: Chosen) -> Iterator[Need]:
-    by_node: defaultdict[tuple[str, str], list[Going]] = defaultdict(list)
+@dataclass(frozen=True)
+class _Off:
+    """Services of an object that are to leave its node; `wish` changes with what is wanted."""
+
+    stands: Standing
+    services: tuple[str, ...]
+    wish: str
+
+
+def _off(going: Iterable[Going], chosen: Chosen) -> Iterator[_Off]:
+    """All services of an object that is to go."""
     for one in going:
         if not one.free and chosen.has(one.stands.ref.namespace, one.stands.node, one.services):
-            by_node[one.stands.ref.namespace, one.stands.node].append(one)
+            yield _Off(one.stands, one.services, one.stands.uid)
+
+
+def _former(world: World, services: Services, gone: Collection[Reference], chosen: Chosen) -> Iterator[_Off]:
+    """Services that are not asked for any more, of an object that stays for others."""
+    for one in world.service_objects():
+        if one.ref in gone or one.deleting:
+            continue
+        names = tuple(each.name for each in services.get(one.ref, ()) if each.former and not each.refused)
+        if names and chosen.has(one.ref.namespace, one.node, names):
+            yield _Off(one, names, " ".join((one.uid, *names)))
+
+
+def _removals(leaving: Iterable[_Off]) -> Iterator[Need]:
+    by_node: defaultdict[tuple[str, str], list[_Off]] = defaultdict(list)
+    for one in leaving:
+        by_node[one.stands.ref.namespace, one.stands.node].append(one)
     for (namespace, node), ones in by_node.items():
         first = ones[0].stands
         yield Need(
@@ -214,7 +239,7 @@ def _removals(going: Iterable[Going], chosen: Chosen) -> Iterator[Need]:
             namespace=namespace,
             node=node,
             services=tuple(sorted({name for one in ones for name in one.services})),
-            key=digest(sorted(one.stands.uid for one in ones)),
+            key=digest(sorted(one.wish for one in ones)),
             objects=tuple(one.stands for one in ones),
             inventory=str(first.spec.get("inventoryConfigMapName") or ""),
             ssh_key=str(first.spec.get("sshKeySecretName") or ""),
@@ -223,7 +248,7 @@ def _removals(going: Iterable[Going], chosen: Chosen) -> Iterator[Need]:
 
 def _requests(one: Standing, services: Iterable[Service]) -> Iterator[Need]:
     """What a person asks for by an annotation whose value is another than the one that was dealt with."""
-    found = list(services)
+    found = [service for service in services if not service.former]
     for task, asked, dealt, count in ASKED_BY:
         value = one.annotations.get(asked)
         if value and value != one.annotations.get(dealt):

@@ -86,17 +86,17 @@ class Silence:
 
     def meant(self, one: Standing, task: str) -> list[Service]:
         """The services of an object that a Job of this task can have failed at."""
-        if (one.ref in self.leaving) is not (task == REMOVE):
-            return []
-        failed = has_failed(one)
+        leaving, failed = one.ref in self.leaving, has_failed(one)
+        if task == REMOVE:
+            return [service for service in self.services[one.ref] if leaving or service.former]
         return [
             service
             for service in self.services[one.ref]
-            if task == REMOVE or (service.digest and not service.hold and (failed or differs(one, service)))
+            if not leaving and service.digest and not service.hold and (failed or differs(one, service))
         ]
 
     def _unmet(self, one: Standing) -> bool:
-        return has_failed(one) or any(differs(one, service) for service in self.services[one.ref])
+        return has_failed(one) or any(service.former or differs(one, service) for service in self.services[one.ref])
 
 
 @dataclass

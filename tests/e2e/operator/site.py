@@ -26,6 +26,7 @@ NAMESPACE = "edpm-operator"
 NODES = ["edpm-op-0", "edpm-op-1"]
 #: A node that becomes a compute.
 COMPUTE = "edpm-op-2"
+LIBVIRT = "edpm.openstack.org/service-libvirt"
 CELLS = dict(zip(NODES, ("one", "two"), strict=True))
 SERVICE = "acme-agent"
 ASKS = "acme.example.com/agent"
@@ -264,12 +265,14 @@ def data_plane(nodes: Nodes) -> Iterator[Body]:
 
 
 def compute(nodes: Nodes) -> Iterator[Body]:
-    """A Role of computes and its Node, which belongs to no cell yet."""
+    """A Role of computes and its Node, which belongs to no cell yet and has an annotation of its own for libvirt."""
     template = {"ansibleUser": "root", "ansibleSSHPrivateKeySecret": "dataplane-ssh"}
     yield _object(DATA_PLANE, "OpenStackDataPlaneRole", "compute", spec={"nodeTemplate": template})
     node = next(one for one in nodes.list() if one.name == COMPUTE)
     spec = {"role": "compute", "hostName": node.name, "ansibleHost": node.address}
-    yield _object(DATA_PLANE, "OpenStackDataPlaneNode", node.name, spec=spec)
+    body = _object(DATA_PLANE, "OpenStackDataPlaneNode", node.name, spec=spec)
+    body["metadata"]["annotations"] = {LIBVIRT: "true"}
+    yield body
 
 
 def secret(cell: str, word: str) -> Body:

@@ -230,6 +230,58 @@ class TestTwoServicesInOneObject:
         assert status_of(stands(failed), self.SERVICES, {}, NOW) is None
 
 
+class TestOneThatIsNotAskedForAnyMore:
+    """An object stays for libvirt, and nova_compute is still on the node."""
+
+    SERVICES = (Service("libvirt", main=False, digest=OLD), Service("nova_compute", former=True))
+    BEFORE = TestTwoServicesInOneObject().status(
+        Told("n", "nova_compute", digest=NEW, image="i"), Told("n", "libvirt", digest=OLD, image="j")
+    )
+
+    def status(self, *results: Told, before: Body = BEFORE) -> Body:
+        found = status_of(stands(before), self.SERVICES, {one.service: one for one in results}, NOW)
+        assert found is not None
+        return found
+
+    def test_it_keeps_the_object_from_being_ready_and_its_digest_is_not_forgotten(self) -> None:
+        status = self.status()
+        assert conditions(status) == {
+            "Ready": ("False", "Leaving"),
+            "ConfigReady": ("True", "Resolved"),
+            "DeploymentReady": ("False", "Leaving"),
+        }
+        assert status["conditions"][0]["message"] == (
+            "nova_compute: on the node, and not asked for any more; "
+            "edpm.services.remove -e node=node-0 -e service=nova_compute@ takes that off."
+        )
+        assert status["deployedDigests"] == {"libvirt": OLD, "nova_compute": NEW}
+        assert status_of(stands(status), self.SERVICES, {}, NOW) is None
+
+    def test_once_it_is_off_the_object_is_ready_and_stays(self) -> None:
+        status = self.status(Told("n", "nova_compute", absent=True, changed=True))
+        assert conditions(status) == READY
+        assert status["deployedDigests"] == {"libvirt": OLD, "nova_compute": ""}
+        assert status["deployedImages"] == {"libvirt": "j"}
+        last = status_of(stands(status), self.SERVICES[:1], {}, NOW)
+        assert last is not None
+        assert (conditions(last), last["deployedDigests"]) == (READY, {"libvirt": OLD})
+
+    def test_a_failure_is_told_until_it_is_off(self) -> None:
+        failed = self.status(Told("n", "nova_compute", absent=True, failed=True, msg="it has servers"))
+        assert conditions(failed)["Ready"] == ("False", "RemovalFailed")
+        assert failed["conditions"][0]["message"] == "nova_compute: it has servers"
+        assert "Removed" not in conditions(failed), "the object does not leave"
+        assert status_of(stands(failed), self.SERVICES, {}, NOW) is None
+        off = self.status(Told("n", "nova_compute", absent=True, changed=True), before=failed)
+        assert conditions(off) == READY
+
+    def test_what_is_to_be_deployed_comes_first(self) -> None:
+        other = (Service("libvirt", main=False, digest=NEW), self.SERVICES[1])
+        status = status_of(stands(self.BEFORE), other, {}, NOW)
+        assert status is not None
+        assert conditions(status)["Ready"] == ("False", "Outdated")
+
+
 @given(st.text(), st.integers(min_value=1, max_value=50))
 def test_a_message_is_one_line_that_fits(text: str, longest: int) -> None:
     found = cut(text, longest)

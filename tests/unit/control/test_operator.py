@@ -46,6 +46,7 @@ from .worlds import CELL, DATAPLANE, IMAGES, Body, compute, node, role, thing, w
 
 WHOLE = ("libvirt", "nova_compute")
 NAMESPACE = "openstack"
+LIBVIRT = "edpm.openstack.org/service-libvirt"
 
 
 def decided(cluster: World, kinds: Collection[str] = (), sleeping: Collection[str] = ()) -> list[Need]:
@@ -384,6 +385,66 @@ class TestLeaving:
 
     def test_a_node_that_is_gone_is_removed_and_never_deployed(self) -> None:
         assert [need.task for need in decided(world(compute(deleting=True), images=IMAGES))] == ["remove"]
+
+
+class TestAServiceThatLeavesAnObjectWhichStays:
+    """The Role asks for libvirt by an annotation of its own, and the Node has left its cell."""
+
+    def before(self) -> Body:
+        return deployed(self.plane(compute(), cell=None))
+
+    def plane(self, *bodies: Body, cell: str | None = "", **said: str) -> World:
+        asking = role()
+        asking["metadata"]["annotations"][LIBVIRT] = "true"
+        leaving = node(cell=cell)
+        leaving["metadata"]["annotations"] |= said
+        return world(asking, leaving, *bodies, images=IMAGES)
+
+    def test_it_is_taken_off_and_nothing_else_is(self) -> None:
+        cluster = self.plane(compute(status=self.before(), sshKeySecretName="ssh"))
+        [need] = decided(cluster)
+        assert (need.task, need.services) == ("remove", ("nova_compute",))
+        assert (need.inventory, need.ssh_key) == ("dataplanenode-node-0", "ssh")
+        [order] = ordered(cluster, image="ee:1")
+        assert order.extra_vars == {"node": "node-0", "service": "nova_compute@"}
+
+    def test_once_it_is_off_nothing_is_wanted(self) -> None:
+        live = self.before()
+        off = {**live, "deployedDigests": {**live["deployedDigests"], "nova_compute": ""}}
+        assert decided(self.plane(compute(status=off))) == []
+
+    def test_what_is_asked_for_again_is_deployed_and_not_taken_off(self) -> None:
+        assert decided(self.plane(compute(status=self.before()), cell="nova-cell1")) == []
+        live = self.before()
+        off = {**live, "deployedDigests": {**live["deployedDigests"], "nova_compute": ""}}
+        [need] = decided(self.plane(compute(status=off), cell="nova-cell1"))
+        assert (need.task, need.services) == ("deploy", ("nova_compute",))
+
+    def test_a_node_with_a_fault_is_not_judged(self) -> None:
+        faulty = {"edpm.openstack.org/service-cinder_volume": "perhaps"}
+        assert decided(self.plane(compute(status=self.before()), **faulty)) == []
+
+    def test_a_paused_one_is_left_alone(self) -> None:
+        assert decided(self.plane(compute(status=self.before()), **{PAUSED: "true"})) == []
+
+    def test_it_leaves_together_with_what_else_leaves_the_node(self) -> None:
+        fast = compute(instance="fast")
+        fast["metadata"] |= {"name": "node-0-fast", "uid": "fast"}
+        [need] = decided(self.plane(compute(status=self.before()), fast))
+        assert (need.task, need.services) == ("remove", ("nova_compute", "nova_compute@fast"))
+        assert [one.ref.name for one in need.objects] == ["node-0-fast", "node-0"]
+
+    def test_a_request_is_met_for_what_stays(self) -> None:
+        cluster = self.plane(compute(status=self.before(), annotations={RESTART: "monday"}))
+        assert [(need.task, need.services) for need in decided(cluster)] == [
+            ("remove", ("nova_compute",)),
+            ("restart", ("libvirt",)),
+        ]
+
+    def test_a_rollback_of_what_stays_is_remembered_when_it_has_left(self) -> None:
+        staying = self.plane(compute(status=self.before()))
+        left = self.plane(compute())
+        assert key_of(*services_in(staying).values()) == key_of(*services_in(left).values())
 
 
 class TestRequests:

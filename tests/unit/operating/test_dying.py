@@ -208,6 +208,16 @@ def test_a_removal_fails_for_objects_that_are_leaving_and_no_others() -> None:
     assert Bench().end().said(plane(), leaving=True) == set(), "a deployment of what leaves is of no concern"
 
 
+def test_a_removal_fails_for_what_is_not_asked_for_any_more_by_an_object_that_stays() -> None:
+    asking, leaving = role(), node(cell="")
+    asking["metadata"]["annotations"]["edpm.openstack.org/service-libvirt"] = "true"
+    status = told(plane(), BEFORE)
+    there = world(asking, leaving, compute(status=status), images=IMAGES)
+    bench = Bench("remove", services=("nova_compute",), names=("node-0",)).end()
+    found = bench.look(there).results
+    assert [(one.node, one.service, one.absent) for one in found] == [("node-0", "nova_compute", True)]
+
+
 @pytest.mark.parametrize("task", ["restart", "rollback"])
 def test_requests_have_events_of_their_own(task: str) -> None:
     assert Bench(task, names=("node-0",)).end().said(plane()) == set()
