@@ -99,6 +99,7 @@ class Passes:
         self._tell(done)
         if any(one.changed for one in done.outcomes):
             world = look(client, self._settings.namespaces)
+        self._tell_of_waiting(client, world, going)
         services = services_in(world)
         results = [told for run in going if run.hopeless for told in self._gave_up(run, runs, world, services)]
         silence = Silence(world, services, chosen, frozenset(one.stands.ref for one in done.going if not one.free))
@@ -210,6 +211,14 @@ class Passes:
                 if meant and run.concerns(service.name):
                     yield Told(one.node, service.name, run.namespace, absent=absent, failed=True, msg=run.hopeless)
 
+    def _tell_of_waiting(self, client: WatchfulClient, world: World, going: Sequence[Going]) -> None:
+        """A run that cannot begin yet, and may later: its objects have an Event of it, once."""
+        for run in going:
+            if run.waits and self._once_only(run.waits):
+                theirs = [one for one in world.service_objects() if one.ref.namespace == run.namespace]
+                about = [one for one in theirs if one.node in run.nodes]
+                post(client, [Event(one, "Warning", "Waiting", run.waits) for one in about])
+
     def _count(self, world: World, going: Sequence[Going]) -> None:
         reasons = Counter(str(one.condition(READY).get("reason") or "Unknown") for one in world.service_objects())
         self._metrics.set_all(
@@ -229,11 +238,13 @@ class Passes:
         for warning in done.warnings:
             self._once_only(warning)
 
-    def _once_only(self, sentence: str) -> None:
-        """What stays wrong is told once, and again where it comes back."""
-        if sentence not in self._told and sentence not in self._telling:
+    def _once_only(self, sentence: str) -> bool:
+        """What stays wrong is told once, and again where it comes back; the answer is whether it was told now."""
+        news = sentence not in self._told and sentence not in self._telling
+        if news:
             LOG.warning("%s", sentence)
         self._telling.add(sentence)
+        return news
 
 
 def _one_each(found: Iterable[Need]) -> list[Need]:

@@ -8,7 +8,7 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -22,7 +22,7 @@ from .._jobs.jobs import CONFIG_MAPS, PODS
 from .._jobs.order import BadOrderError, Order
 from .._jobs.running import Outcome, Runs, Wishes
 from .._jobs.sources import IMAGE_VARIABLE, resolved
-from .._jobs.standing import Standing, obstacle, of_job, of_pod, warning
+from .._jobs.standing import Pod, Standing, obstacle, of_job, of_pod, warning
 from .._jobs.watching import EVENTS, PATIENCE
 from .._kube.client import Client, Object, Resource
 from .._kube.errors import NotAllowedError, NotFoundError
@@ -58,13 +58,14 @@ class Work:
 
 @dataclass(frozen=True)
 class Going:
-    """A run that is not over: what it does, and why it never will, where that shows."""
+    """A run that is not over: what it does, why it never will, where that shows, or what it waits for meanwhile."""
 
     name: str
     namespace: str
     task: str
     work: Work
     hopeless: str = ""
+    waits: str = ""
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -163,12 +164,12 @@ class OperatorRuns:
             # Its starter was killed before it could say what the pods are to do: they would wait for ever.
             self.remove(run)
             return None
-        hopeless = self._obstacle(job)
+        hopeless, waits = self._obstacle(job)
         if hopeless and run.task in REQUESTS:
             asker = labels.get(ASKER_LABEL, "")
             why = f"could not begin: {hopeless}"
             self.failed += (Failed(run.name, run.namespace, str(meta["uid"]), run.task, asker, why),)
-        return replace(run, hopeless=hopeless)
+        return replace(run, hopeless=hopeless, waits=waits)
 
     def _work_of(self, uid: str, name: str, namespace: str, labels: Mapping[str, str]) -> Work | None:
         if uid not in self._work:
@@ -179,19 +180,24 @@ class OperatorRuns:
             self._work[uid] = work
         return self._work[uid]
 
-    def _obstacle(self, job: Object) -> str:
-        """Why it can go nowhere, empty where it may."""
+    def _obstacle(self, job: Object) -> tuple[str, str]:
+        """Why it can go nowhere, and what it waits for; both empty where its pods run, or may still be on their way."""
         meta = job["metadata"]
         age = time.time() - datetime.fromisoformat(str(meta["creationTimestamp"])).timestamp()
         if age < PATIENCE:
-            return ""
+            return "", ""
         chosen = f"{manifests.RUN_LABEL}={meta['name']}"
         pods = [of_pod(one) for one in self._client.get_all(PODS, meta["namespace"], chosen)]
         image = job["spec"]["template"]["spec"]["containers"][0]["image"]
         if found := obstacle(pods, meta["namespace"], image):
-            return found
+            return found, ""
         if any(pod.has_started for pod in pods):
-            return ""
+            return "", ""
+        homeless = next((pod for pod in pods if pod.unscheduled), None)
+        return self._missing(meta, pods), _no_place(meta["namespace"], homeless) if homeless is not None else ""
+
+    def _missing(self, meta: Mapping[str, Any], pods: Sequence[Pod]) -> str:
+        """What pods that have not started need and nobody will make, as their events tell."""
         kind, name = ("Pod", pods[0].name) if pods else ("Job", meta["name"])
         try:
             fields = f"involvedObject.name={name}"
@@ -212,6 +218,13 @@ def work_of(body: Object) -> Work | None:
     services = (name.removesuffix("@") for name in str(told.get("service") or "").split(","))
     nodes = tuple(node for shard in shards for node in shard) or tuple(filter(None, (told.get("node"),)))
     return Work(nodes, tuple(filter(None, services)), shards)
+
+
+def _no_place(namespace: str, pod: Pod) -> str:
+    return (
+        f"Pod {namespace}/{pod.name} finds no place ({pod.unscheduled.rstrip('.')}); make room for it, or ask for less "
+        "with resources under run in the operator's settings."
+    )
 
 
 def _is_over(job: Object) -> bool:

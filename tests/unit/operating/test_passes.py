@@ -143,6 +143,16 @@ class TestWhatGetsNowhere:
         assert self.told(self.run(task), world(role(), node(), compute(), images=IMAGES)) == set()
 
 
+def test_objects_have_an_event_of_a_run_that_waits_and_only_one() -> None:
+    bench = Bench(there=world(role(), node(), compute(), node("node-1"), compute("node-1"), images=IMAGES))
+    waiting = Going("a-job", "openstack", "deploy", Work(("node-0",)), waits="Pod a finds no place.")
+    for _pass in range(2):
+        bench.passes._tell_of_waiting(bench.cluster, bench.there, [waiting])  # type: ignore[arg-type]  # a fake
+    [event] = bench.cluster.all("Event")
+    assert (event["reason"], event["message"]) == ("Waiting", "Pod a finds no place.")
+    assert event["involvedObject"]["name"] == "node-0"
+
+
 def test_what_stays_wrong_is_told_once_and_what_comes_back_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

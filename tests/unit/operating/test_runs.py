@@ -104,6 +104,21 @@ def test_settings_that_came_late_do_not_end_a_run_whose_pod_went_on(there: World
     assert bool(run.hopeless) is hopeless
 
 
+def test_a_pod_without_a_place_is_waited_for_and_told(there: World) -> None:
+    cluster = FakeCluster()
+    runs = stuck(cluster, "deploy", there)
+    homeless = {"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available: 3 Insufficient memory."}
+    cluster.bodies["Pod", "openstack", "a-pod"]["status"] = {"phase": "Pending", "conditions": [homeless]}
+    [run] = runs.going()
+    assert not run.hopeless
+    assert run.waits == (
+        "Pod openstack/a-pod finds no place (0/3 nodes are available: 3 Insufficient memory); make room for it, or ask "
+        "for less with resources under run in the operator's settings."
+    )
+    cluster.bodies["Pod", "openstack", "a-pod"]["status"] = {"phase": "Running"}
+    assert [one.waits for one in runs.going()] == [""]
+
+
 def test_a_run_that_cannot_start_concerns_its_own_services(there: World) -> None:
     runs = stuck(FakeCluster(), "deploy", there)
     [run] = runs.going()
