@@ -50,6 +50,16 @@ class File:
 
 
 @dataclass(frozen=True)
+class NodeFile:
+    """A file of the generation that a program of the node reads, at a path of the node."""
+
+    path: str
+    content: bytes = field(repr=False)
+    mode: int = 0o600
+    secret: bool = False
+
+
+@dataclass(frozen=True)
 class LiveFile:
     """A file at a path of the node, outside the generations: a new content is put in place without a restart.
 
@@ -159,9 +169,10 @@ class Bundle:
     `files` lie in the generation, for instance at `conf.d/01-nova.conf`; `kolla` becomes `kolla.json` beside them.
     `container` is the name in which the health check runs. `guards` may hold `cell` and `host`. `keep` is the number of
     generations that stay. With `restart` at `never` a service that runs is left to be restarted by somebody else.
-    `live` files change without a restart; where one changed, `reload` runs in the container. `ports` are opened in the
-    node's firewall, such as `tcp 5900-6923`. `packages` are installed where they are missing, by manager (`apt`,
-    `dnf`), `node_units` are the node's own units that must be enabled and up, and `masked` those that must not be.
+    `node_files` belong to the generation and lie at paths of the node, for a service that is no container; they go back
+    with it. `live` files change without a restart; where one changed, `reload` runs in the container. `ports` are to
+    be open in the node's firewall, such as `tcp 5900-6923`. `packages` are installed where they are missing, by manager
+    (`apt`, `dnf`), `node_units` are the node's own units that must be enabled and up, and `masked` those that must not.
     Removal: `busy` runs in the container and tells, one to a line, what must end first; the folders `data` stay unless
     they are asked for.
     """
@@ -185,6 +196,7 @@ class Bundle:
     guards: dict[str, str] = field(default_factory=dict)
     keep: int = 3
     restart: str = "restart"
+    node_files: tuple[NodeFile, ...] = ()
     live: tuple[LiveFile, ...] = ()
     seeds: tuple[Seed, ...] = ()
     reload: tuple[str, ...] = ()

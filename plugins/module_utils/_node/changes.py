@@ -166,7 +166,7 @@ def _differs(path: str, old: dict[str, Recorded], new: dict[str, Recorded], drif
 
 
 def _placed(record: Record | None, wanted: Record, drifted: set[str]) -> tuple[str, ...]:
-    old = {one.path: one.sha256 for one in record.placed} if record else {}
-    new = {one.path: one.sha256 for one in wanted.placed}
+    old = {one.path: (one.sha256, one.mode) for one in record.placed} if record else {}
+    new = {one.path: (one.sha256, one.mode) for one in wanted.placed}
     kept = {one.path for one in wanted.placed if one.source in drifted or one.path in drifted}
     return tuple(sorted(kept | {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}))

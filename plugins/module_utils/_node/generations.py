@@ -15,10 +15,12 @@ from typing import Any
 
 from .bundle import File, Health
 from .disk import KEPT, Disk, New
-from .record import FILE, PLACED_MODE, UNITS, Placed, Places, Record, read_record, sha256
+from .originals import Originals
+from .record import FILE, UNITS, Placed, Places, Record, read_record, sha256
 
 _STAGING = ".staging"
-_OWN_FILES = ("current", "previous", "intent.json", "identity.json", "pending.json", "live.json", "claims.json")
+_NOTES = ("intent.json", "identity.json", "pending.json", "live.json", "claims.json", "originals.json")
+_OWN_FILES = ("current", "previous", *_NOTES)
 #: By any of these a folder is known as that of a service.
 _SIGNS = ("generations", *_OWN_FILES)
 #: How a service is on its way: to a new generation, back to the one before, or off the node.
@@ -52,6 +54,7 @@ class Home:
         self.folder = places.root / name
         self.generations = self.folder / "generations"
         self.staging = self.generations / _STAGING
+        self._originals = Originals(disk, self)
 
     # --- looking ---------------------------------------------------------------------------------------------------
     def generation(self, digest: str) -> Path:
@@ -169,25 +172,32 @@ class Home:
         self._disk.link(self.folder / "previous", f"generations/{digest}")
 
     def place(self, record: Record) -> tuple[str, ...]:
-        """Put the generation's units and settings where systemd finds them; the answer names those that changed."""
-        changed = [one for one in record.placed if difference(Path(one.path), one.sha256, PLACED_MODE)]
+        """Put the generation's units, settings and files where the node finds them; the answer is what changed."""
+        self._originals.keep(one.path for one in record.placed if one.is_file)
+        changed = [one for one in record.placed if difference(Path(one.path), one.sha256, one.mode)]
         for one in changed:
             self._disk.make_folder(Path(one.path).parent, 0o755, 0o755)
         folder = self.generation(record.digest)
         contents = (self._disk.read(folder / one.source) or b"" for one in changed)
-        self._disk.write_all([New(Path(one.path), text, PLACED_MODE) for one, text in zip(changed, contents)])
+        self._disk.write_all([New(Path(one.path), text, one.mode) for one, text in zip(changed, contents)])
         return tuple(one.path for one in changed)
 
     def misplaced(self, record: Record | None) -> tuple[Placed, ...]:
         """What generations of this service have placed and this one does not want."""
         wanted = {one.path for one in record.placed} if record else set()
         found = {one.path: one for each in self.records() for one in each.placed}
-        return tuple(found[path] for path in sorted(found) if path not in wanted and os.path.lexists(path))
+        there = {path for path in found if os.path.lexists(path)} | self._originals.kept().keys()
+        return tuple(found[path] for path in sorted(found) if path not in wanted and path in there)
 
-    def displace(self, placed: tuple[Placed, ...]) -> None:
-        """Take files away that were placed."""
+    def displace(self, placed: tuple[Placed, ...]) -> tuple[str, ...]:
+        """Take files away that were placed; the answer names those in whose place the node's own are back."""
+        files = [one.path for one in placed if one.is_file]
+        back = self._originals.give_back(files)
         for one in placed:
-            self._disk.take(Path(one.path))
+            if one.path not in back:
+                self._disk.take(Path(one.path))
+        self._originals.forget(files)
+        return back
 
     def files(self, record: Record) -> tuple[File, ...]:
         """A generation's files with their contents; those that are gone are left out."""
@@ -256,7 +266,7 @@ class Home:
 
     def _displaced(self, record: Record) -> Iterator[Drift]:
         for one in record.placed:
-            what = difference(Path(one.path), one.sha256, PLACED_MODE)
+            what = difference(Path(one.path), one.sha256, one.mode)
             if what:
                 yield Drift(one.path, what)
 

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
+
 from .bundle import File, Footing
 from .changes import Changes, Seen, compare, differences, look
 from .claims import Claims, undone
@@ -126,7 +128,7 @@ class Return:
 
 def _footing(files: tuple[File, ...]) -> Footing:
     """As much of what a generation stands on as its files for the node tell."""
-    texts = {file.path: file.content.decode() for file in files if file.path.startswith("node/")}
+    texts = {file.path: file.content.decode() for file in files if PurePosixPath(file.path).parent.name == "node"}
     lines = {
         path: tuple(line for line in text.splitlines() if line and not line.startswith("#"))
         for path, text in texts.items()

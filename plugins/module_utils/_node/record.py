@@ -13,11 +13,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .bundle import GENERATION, Bundle, File, Folder, Footing, Group, Health, User
+from .bundle import GENERATION, Bundle, File, Folder, Footing, Group, Health, NodeFile, User
 
 FILE = "bundle.json"
 UNITS = "units"
 PLACED_MODE = 0o644
+_FILES = "node/files"
 _LISTS = ("reload", "ports", "node_units", "masked", "busy", "data")
 
 
@@ -60,17 +61,23 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Placed:
-    """A file of the generation that also lies elsewhere, for systemd to find."""
+    """A file of the generation that also lies elsewhere, for systemd or another program of the node to find."""
 
     source: str
     path: str
     sha256: str
+    mode: int = PLACED_MODE
 
     @property
     def unit(self) -> str:
         """The name of the Quadlet file, empty when it is something else."""
         folder, _slash, name = self.source.partition("/")
         return name if folder == UNITS else ""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the place is one that a file of the node may have had before."""
+        return self.source.startswith(f"{_FILES}/")
 
 
 @dataclass(frozen=True)
@@ -97,8 +104,8 @@ class Record:
     @property
     def settings(self) -> str:
         """The digest of what a generation's own digest leaves out, since no change of it needs a restart."""
-        told = asdict(self)
-        named = {name: told[name] for name in ("health", *_LISTS, "footing")}
+        lists = {name: getattr(self, name) for name in _LISTS}
+        named = {"health": asdict(self.health), "footing": asdict(self.footing), **lists}
         return sha256(json.dumps(named, sort_keys=True).encode())
 
     @property
@@ -137,8 +144,14 @@ def contents(bundle: Bundle, generation: Path) -> tuple[File, ...]:
         "node/modules.conf": name + "".join(f"{one}\n" for one in bundle.modules) if bundle.modules else "",
         **{f"{UNITS}/{unit}": text.replace(GENERATION, str(generation)) for unit, text in bundle.units.items()},
     }
+    theirs = (File(_source(one), one.content, secret=one.secret) for one in bundle.node_files)
     own = (File(path, text.encode()) for path, text in texts.items() if text or path.startswith(f"{UNITS}/"))
-    return tuple(sorted((*bundle.files, *own), key=lambda file: file.path))
+    return tuple(sorted((*bundle.files, *theirs, *own), key=lambda file: file.path))
+
+
+def _source(file: NodeFile) -> str:
+    """Where in the generation it lies."""
+    return f"{_FILES}{file.path}"
 
 
 def recorded(bundle: Bundle, files: tuple[File, ...], places: Places) -> Record:
@@ -149,7 +162,9 @@ def recorded(bundle: Bundle, files: tuple[File, ...], places: Places) -> Record:
         "node/sysctl.conf": places.etc / "sysctl.d" / f"60-edpm_{bundle.name}.conf",
         "node/modules.conf": places.etc / "modules-load.d" / f"edpm_{bundle.name}.conf",
         **{f"{UNITS}/{unit}": places.units / unit for unit in bundle.units},
+        **{_source(one): Path(one.path) for one in bundle.node_files},
     }
+    modes = {_source(one): one.mode for one in bundle.node_files}
     return Record(
         service=bundle.service,
         instance=bundle.instance,
@@ -157,7 +172,11 @@ def recorded(bundle: Bundle, files: tuple[File, ...], places: Places) -> Record:
         image=bundle.image.reference,
         container=bundle.container,
         files=listed,
-        placed=tuple(Placed(one.path, str(targets[one.path]), one.sha256) for one in listed if one.path in targets),
+        placed=tuple(
+            Placed(one.path, str(targets[one.path]), one.sha256, modes.get(one.path, PLACED_MODE))
+            for one in listed
+            if one.path in targets
+        ),
         health=bundle.health,
         restart=bundle.restart,
         reload=bundle.reload,

@@ -69,7 +69,7 @@ class Removal:
         self._stop()
         self.claims.release()
         self.live.remove()
-        self.home.displace(self.home.misplaced(None))
+        self.node.labels.restore(Path(path) for path in self.home.displace(self.home.misplaced(None)))
         self.node.systemd.reload()
         self.seeds.remove()
         for path in self._data() if self.purge else ():

@@ -94,7 +94,7 @@ class Switch:
         stopped = services(placed)
         self.felt = self.felt or bool(stopped)
         self.node.systemd.stop(stopped)
-        self.home.displace(placed)
+        self.node.labels.restore(Path(path) for path in self.home.displace(placed))
 
     # --- back ------------------------------------------------------------------------------------------------------
     def _back(self, good: str, fault: NodeError, withdraw: Callable[[], None]) -> Failed:

@@ -27,6 +27,7 @@ from .bundle import (
     Health,
     Image,
     LiveFile,
+    NodeFile,
     Seed,
     User,
     Validation,
@@ -123,6 +124,7 @@ def _bundle(one: Fields) -> Bundle:
         guards=one.mapping("guards", "cell|host", _LINE),
         keep=one.number("keep", 3, least=1),
         restart=one.word("restart", RESTARTS, "restart"),
+        node_files=one.each("node_files", _node_file),
         live=one.each("live", _live),
         seeds=one.each("seeds", _seed),
         reload=one.texts("reload"),
@@ -151,6 +153,15 @@ def _image(one: Fields) -> Image:
 def _file(one: Fields) -> File:
     return File(
         path=one.text("path", r"[^\0\n]{1,500}"),
+        content=one.data("content"),
+        mode=one.mode("mode", 0o600),
+        secret=one.take("secret", bool, False),
+    )
+
+
+def _node_file(one: Fields) -> NodeFile:
+    return NodeFile(
+        path=one.text("path", _ABSOLUTE),
         content=one.data("content"),
         mode=one.mode("mode", 0o600),
         secret=one.take("secret", bool, False),
@@ -271,7 +282,8 @@ def _check_plain(made: Bundle) -> None:
 
 def _check_places(made: Bundle) -> None:
     """Whatever lies at a path of the node."""
-    named = [("live", one.path) for one in made.live] + [("seeds", one.path) for one in made.seeds]
+    named = [("node_files", one.path) for one in made.node_files]
+    named += [("live", one.path) for one in made.live] + [("seeds", one.path) for one in made.seeds]
     for field, path in (*named, *(("data", one) for one in made.data)):
         parts = PurePosixPath(path).parts
         if path != "/" + "/".join(parts[1:]) or ".." in parts or len(parts) <= _DEPTH:
@@ -283,7 +295,7 @@ def _check_places(made: Bundle) -> None:
     for path in paths:
         above = {str(one) for one in PurePosixPath(path).parents}
         if paths.count(path) > 1 or above & set(paths):
-            raise bad(f"live and seeds have the path {path!r} twice, or as a file and as a folder")
+            raise bad(f"node_files, live and seeds have the path {path!r} twice, or as a file and as a folder")
     for port in made.ports:
         first, _dash, last = port.partition(" ")[2].partition("-")
         if not int(first) <= int(last or first) <= _LAST_PORT:

@@ -49,7 +49,8 @@ def parcel(service: ServicePlan, made: Bundle) -> node.Bundle | None:
         health=_health(running),
         guards=_guards(service),
         keep=keep(service),
-        live=tuple(sorted((*_live(made), *_on_node(made)), key=_path)),
+        node_files=tuple(sorted(_on_node(made), key=_path)),
+        live=tuple(sorted(_live(made), key=_path)),
         seeds=tuple(node.Seed(who.filled(one.path), one.mode, one.owner, one.owner) for one in running.seeds),
         reload=running.reload,
         ports=running.ports,
@@ -61,7 +62,7 @@ def parcel(service: ServicePlan, made: Bundle) -> node.Bundle | None:
     )
 
 
-def _path(one: node.File | node.LiveFile) -> str:
+def _path(one: node.File | node.NodeFile | node.LiveFile) -> str:
     return one.path
 
 
@@ -94,10 +95,10 @@ def _live(made: Bundle) -> Iterator[node.LiveFile]:
         yield node.LiveFile(one.path, one.file.content, one.file.mode, one.owner, one.group, one.file.secret)
 
 
-def _on_node(made: Bundle) -> Iterator[node.LiveFile]:
+def _on_node(made: Bundle) -> Iterator[node.NodeFile]:
     """The files of a service that is no container lie where it reads them."""
     if made.running and made.running.on_node:
-        yield from (node.LiveFile(one.path, one.content, one.mode, secret=one.secret) for one in made.files)
+        yield from (node.NodeFile(one.path, one.content, one.mode, one.secret) for one in made.files)
 
 
 def _groups(running: Running) -> tuple[node.Group, ...]:

@@ -138,6 +138,17 @@ def test_without_certificates_it_no_longer_listens(machine: Machine, mode: str) 
     assert virsh(machine, mode, "list --name") == "guest"
 
 
+@pytest.mark.parametrize("mode", ["host"], indirect=True, scope="module")
+def test_files_that_its_daemon_cannot_read_go_back_by_themselves(machine: Machine, mode: str) -> None:
+    before = machine.sh("sha256sum /etc/libvirt/libvirtd.conf")
+    ill = machine.deploy(plan_of(mode, libvirtd_conf=b"max_clients = nonsense\n"))
+    assert (ill["failed"], ill["rolled_back"]) == (True, True), ill["shown"]
+    print(ill["msg"])
+    assert "runs again as before" in ill["msg"]
+    assert machine.sh("sha256sum /etc/libvirt/libvirtd.conf") == before
+    assert virsh(machine, mode, "list --name") == "guest"
+
+
 def keys_of(files: dict[str, bytes]) -> dict[str, bytes]:
     return {name.replace(".", "_"): content for name, content in files.items()}
 

@@ -96,5 +96,9 @@ def text_of(found: Bundle, path: str) -> str:
     return next(file.content.decode() for file in found.files if file.path == path)
 
 
+def node_files_of(sent: node.Bundle) -> dict[str, node.NodeFile]:
+    return {one.path: one for one in sent.node_files}
+
+
 def live_of(sent: node.Bundle) -> dict[str, node.LiveFile]:
     return {one.path: one for one in sent.live}

@@ -14,7 +14,7 @@ from ansible_collections.edpm.services.plugins.plugin_utils._bundle.bundle impor
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned import ExtraMount, Registry, ServicePlan
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.values import Value
 
-from .definitions import IMAGE, keyed, live_of, parcelled, planned, source
+from .definitions import IMAGE, keyed, live_of, node_files_of, parcelled, planned, source
 
 FOLDER = "/etc/pki/ca-trust/extracted/pem"
 SERVICES = sorted(RUNNING)
@@ -92,7 +92,7 @@ def test_what_runs_on_the_node_itself_needs_no_mount_of_the_node() -> None:
     assert bundle(replace(plan, extra_mounts=mounts)).notes == (
         "libvirt runs on the node itself and sees /srv where it is; its extra mount at /mnt is left out.",
     )
-    assert "/etc/ceph/ceph.conf" in live_of(mounted(plan, *mounts))
+    assert "/etc/ceph/ceph.conf" in node_files_of(mounted(plan, *mounts))
 
 
 def test_a_users_own_start_file_is_taken_as_it_is() -> None:

@@ -8,7 +8,7 @@ import json
 import pytest
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.bundle import bundle
 
-from .definitions import IMAGE, keyed, live_of, parcelled, text_of
+from .definitions import IMAGE, keyed, live_of, node_files_of, parcelled, text_of
 
 TLS = {"tls.crt": b"CERTIFICATE", "tls.key": b"KEY", "ca.crt": b"AUTHORITY"}
 HOST = {"edpm_libvirt_mode": "host"}
@@ -34,7 +34,8 @@ def test_from_packages_it_is_no_container_and_the_node_has_its_units() -> None:
     assert "libvirt-daemon-system" in sent.packages["apt"]
     assert "libvirt-daemon-kvm" in sent.packages["dnf"]
     assert sent.health.on_node
-    assert sorted(live_of(sent)) == [
+    assert sent.live == ()
+    assert [one.path for one in sent.node_files] == [
         "/etc/libvirt/qemu.conf",
         "/etc/ssh/ssh_config.d/20-edpm-migration.conf",
         "/etc/systemd/system/virtqemud.service.d/edpm.conf",
@@ -45,7 +46,7 @@ def test_a_node_with_the_one_big_daemon_says_so() -> None:
     sent = parcelled(keyed("libvirt", {}, options=DEBIAN))
     assert sent.unit == "libvirtd.service"
     assert sent.masked == ()
-    assert live_of(sent)["/etc/systemd/system/libvirtd.service.d/edpm.conf"].content == (
+    assert node_files_of(sent)["/etc/systemd/system/libvirtd.service.d/edpm.conf"].content == (
         b"[Service]\nEnvironment=LIBVIRTD_ARGS=\n"
     )
 
@@ -102,7 +103,7 @@ def test_on_a_node_certificates_are_where_its_programs_look() -> None:
     # The proxy's sockets are named like libvirtd's.
     assert sent.reload == ("virt-admin", "--connect=libvirtd:///system", "server-update-tls", "virtproxyd")
     sent = parcelled(keyed("libvirt", TLS, options=DEBIAN))
-    drop_in = live_of(sent)["/etc/systemd/system/libvirtd.service.d/edpm.conf"]
+    drop_in = node_files_of(sent)["/etc/systemd/system/libvirtd.service.d/edpm.conf"]
     assert b"Wants=libvirtd-tls.socket" in drop_in.content
     assert "libvirtd-tls.socket" in sent.node_units, "or it would go on listening when its certificates are gone"
 

@@ -15,6 +15,7 @@ from ansible_collections.edpm.services.plugins.module_utils._node.bundle import 
     Health,
     Image,
     LiveFile,
+    NodeFile,
     Seed,
 )
 from ansible_collections.edpm.services.plugins.module_utils._node.commands import Result
@@ -462,21 +463,109 @@ def test_a_socket_that_went_down_alone_is_told_and_costs_no_restart(virsh: World
     assert (virsh.done("stop"), virsh.done("restart")) == ([], [])
 
 
-def test_one_that_does_not_answer_on_the_node_gets_its_units_back_and_keeps_its_new_files(virsh: World) -> None:
-    """Its files lie where its program reads them, outside the generations; docs/howto/rollback.md says so."""
+def test_one_that_does_not_answer_on_the_node_gets_its_units_and_files_back(virsh: World) -> None:
     virsh.fabric.files["tls.socket"] = "disabled"
-    file = virsh.places.root.parent / "state" / "libvirtd.conf"
-    deploy(virsh, plain(virsh, live=(LiveFile(str(file), b"good"),)))
+    folder = virsh.places.root.parent / "state"
+    file, drop_in = folder / "libvirtd.conf", folder / "libvirt.service.d" / "edpm.conf"
+    deploy(virsh, plain(virsh, node_files=(NodeFile(str(file), b"good", 0o640),)))
     virsh.refuse["virsh version"] = Result(1, "", "no connection")
     virsh.calls.clear()
     more = ("libvirt.service", "virtlogd.socket", "tls.socket")
     fault = r"libvirt.service is up, and its health check fails \(no connection\).*generation aaaaaaa was put back"
+    bad = (NodeFile(str(file), b"bad", 0o640), NodeFile(str(drop_in), b"[Service]\n", 0o644))
     with pytest.raises(Failed, match=fault) as failed:
-        deploy(virsh, plain(virsh, B, node_units=more, live=(LiveFile(str(file), b"bad"),)))
+        deploy(virsh, plain(virsh, B, node_units=more, node_files=bad))
     assert failed.value.rolled_back
     assert virsh.done("restart") == 2 * [["systemctl", "restart", "--", "libvirt.service"]]
     assert (told(virsh)["digest"], virsh.fabric.files["tls.socket"]) == (A, "disabled")
-    assert file.read_bytes() == b"bad"
+    assert (file.read_bytes(), file.stat().st_mode & 0o7777) == (b"good", 0o640)
+    assert not drop_in.parent.exists()
+
+
+def test_files_that_a_program_of_the_node_reads_go_with_their_generation(virsh: World) -> None:
+    folder = virsh.places.root.parent / "state"
+    first, second = folder / "first.conf", folder / "second.conf"
+    one = (NodeFile(str(first), b"password = 1\n", secret=True),)
+    deploy(virsh, plain(virsh, node_files=one))
+    two = (NodeFile(str(first), b"password = 2\n", secret=True), NodeFile(str(second), b"\xff", 0o644))
+    shown = deploy(virsh, plain(virsh, B, node_files=two), check=True).diff
+    assert {str(first), str(second)} <= {one["after_header"] for one in shown}
+    assert "password" not in str(shown)
+    deploy(virsh, plain(virsh, B, node_files=two))
+    assert (first.read_bytes(), second.stat().st_mode & 0o7777) == (b"password = 2\n", 0o644)
+
+    second.unlink()
+    deploy(virsh, plain(virsh, B, node_files=two))
+    first.write_bytes(b"by hand")
+    assert told(virsh)["drift"] == [{"name": str(first), "what": "changed"}]
+    assert deploy(virsh, plain(virsh, B, node_files=two)).restarted
+    assert first.read_bytes() == b"password = 2\n"
+
+    assert back(virsh).digest == A
+    assert (first.read_bytes(), second.exists()) == (b"password = 1\n", False)
+    away(virsh)
+    assert not first.exists()
+
+
+class TestAFileOfTheNodesOwn:
+    """It lay where a service's file is to lie, as a package brought it."""
+
+    @pytest.fixture
+    def file(self, virsh: World) -> Path:
+        found = virsh.places.root.parent / "state" / "qemu.conf"
+        found.parent.mkdir()
+        found.write_bytes(b"the package's")
+        found.chmod(0o604)
+        return found
+
+    def ours(self, file: Path, content: bytes = b"ours") -> dict[str, Any]:
+        return {"node_files": (NodeFile(str(file), content, 0o640),)}
+
+    def test_it_is_back_when_the_service_has_gone(self, virsh: World, file: Path) -> None:
+        deploy(virsh, plain(virsh, **self.ours(file)))
+        deploy(virsh, plain(virsh, B, **self.ours(file, b"ours again")))
+        assert file.read_bytes() == b"ours again"
+        away(virsh)
+        assert (file.read_bytes(), file.stat().st_mode & 0o7777) == (b"the package's", 0o604)
+
+    def test_it_is_back_when_nobody_wants_another_there_and_is_kept_anew(self, virsh: World, file: Path) -> None:
+        deploy(virsh, plain(virsh, **self.ours(file)))
+        deploy(virsh, plain(virsh, B))
+        assert file.read_bytes() == b"the package's"
+        file.write_bytes(b"a newer package's")
+        back(virsh)
+        assert file.read_bytes() == b"ours"
+        file.unlink()
+        away(virsh)
+        assert file.read_bytes() == b"a newer package's"
+
+    def test_it_is_back_after_a_first_deployment_that_failed(self, virsh: World, file: Path) -> None:
+        virsh.refuse["virsh version"] = Result(1, "", "no connection")
+        with pytest.raises(Failed, match="nothing of this first deployment was left running"):
+            deploy(virsh, plain(virsh, **self.ours(file)))
+        assert file.read_bytes() == b"the package's"
+
+    def test_a_link_is_back_as_a_link(self, virsh: World, file: Path) -> None:
+        link = file.with_name("link.conf")
+        link.symlink_to(file.name)
+        deploy(virsh, plain(virsh, **self.ours(link)))
+        assert (link.is_symlink(), file.read_bytes()) == (False, b"the package's")
+        away(virsh)
+        assert link.readlink() == Path(file.name)
+
+    def test_a_run_that_was_cut_off_does_not_take_its_own_for_it(self, virsh: World, file: Path) -> None:
+        new = file.with_name("new.conf")
+        for path in (file, new):
+            plug = Plug()
+            deploy(virsh, plain(virsh, **self.ours(path)), plug=plug)
+            placed = plug.names.index(f"rename to {path.name}")
+            away(virsh)
+            with pytest.raises(Killed):
+                deploy(virsh, plain(virsh, **self.ours(path)), plug=Plug(placed, "after"))
+            assert path.read_bytes() == b"ours"
+            deploy(virsh, plain(virsh, **self.ours(path)))
+            away(virsh)
+        assert (file.read_bytes(), new.exists()) == (b"the package's", False)
 
 
 def test_one_whose_first_start_fails_is_switched_off_again(virsh: World) -> None:

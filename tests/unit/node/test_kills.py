@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Bundle, LiveFile, Seed
+from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Bundle, LiveFile, NodeFile, Seed
 from ansible_collections.edpm.services.plugins.module_utils._node.errors import Failed, NodeRefused, NothingBefore
 from ansible_collections.edpm.services.plugins.module_utils._node.seeds import Seeds
 
@@ -47,6 +47,7 @@ def all_of_it(world: World, files: Mapping[str, bytes] = NEW) -> Bundle:
         world,
         files,
         container="nova_compute",
+        node_files=(NodeFile(str(state / "node.conf"), next(iter(files.values())), 0o640),),
         live=(LiveFile(str(state / "ca.crt"), b"PEM", 0o644), LiveFile(str(state / "key"), b"KEY", secret=True)),
         seeds=(Seed(str(state / "compute_id")),),
         ports=("tcp 5900-6923", "udp 53"),
