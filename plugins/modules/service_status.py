@@ -73,6 +73,12 @@ options:
         description: Digest of what is live on the node after the run.
         type: str
         default: ""
+      settings:
+        description:
+          - Digest of what O(results[].digest) leaves out, since it changes without a restart, such as certificates,
+            keys, ports and checks. Without one it is not compared with what is wanted.
+        type: str
+        default: ""
       image:
         description: Image that runs on the node.
         type: str

@@ -33,6 +33,7 @@ class Told:
     namespace: str = ""
     absent: bool = False
     digest: str = ""
+    settings: str = ""
     image: str = ""
     changed: bool = False
     failed: bool = False
@@ -53,16 +54,37 @@ class Run:
 class Service:
     """One service of a service object. `digest` is what the plan makes of it, "" where that cannot be told now.
 
+    `settings` is the digest of what that one leaves out, since a change of it needs no restart.
     A `former` one is still live, though nobody asks for it any more; others keep the object.
     """
 
     name: str
     main: bool = True
     digest: str = ""
+    settings: str = ""
     hold: str = ""
     waits: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     former: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What is known to be on the node, by service."""
+
+    digests: Mapping[str, str]
+    settings: Mapping[str, str]
+
+    @classmethod
+    def told_by(cls, stands: Standing) -> Live:
+        """What the status of an object says."""
+        return cls(stands.status.get("deployedDigests") or {}, stands.status.get("deployedSettings") or {})
+
+    def differs(self, service: Service) -> bool:
+        """Whether something else is wanted. Settings that nobody has told of are taken for the wanted ones."""
+        if not service.digest or self.digests.get(service.name) != service.digest:
+            return bool(service.digest)
+        return self.settings.get(service.name, service.settings) != service.settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +104,17 @@ def status_of(
 
     With `behind` the services were planned of an older generation than the one that the status tells of.
     """
-    digests = _digests(stands, services, told)
-    images = _images(stands, services, told)
-    verdicts = (_of_older if behind else _verdicts)(stands, services, told, digests)
+    live = Live(_digests(stands, services, told), _settings(stands, services, told))
+    digests, images = live.digests, _images(stands, services, told)
+    verdicts = (_of_older if behind else _verdicts)(stands, services, told, live)
     generation = stands.observed if behind else stands.generation
     main = next((one.name for one in services if one.main), services[0].name if services else "")
     status: dict[str, Any] = {
         "observedGeneration": generation,
         "conditions": [_condition(stands, verdict, generation, run.ended) for verdict in verdicts],
-        **({"deployedDigests": digests} if digests else {}),
+        **({"deployedDigests": dict(digests)} if digests else {}),
         **({"deployedDigest": short(digests[main])} if digests.get(main) else {}),
+        **({"deployedSettings": dict(live.settings)} if live.settings else {}),
         **({"deployedImages": images} if images else {}),
     }
     known = stands.status
@@ -109,12 +132,10 @@ def has_failed(stands: Standing) -> bool:
     return before.get("reason") == "Failed" and before.get("observedGeneration") == stands.generation
 
 
-def _verdicts(
-    stands: Standing, services: Sequence[Service], told: Mapping[str, Told], digests: Mapping[str, str]
-) -> list[Verdict]:
+def _verdicts(stands: Standing, services: Sequence[Service], told: Mapping[str, Told], live: Live) -> list[Verdict]:
     config = _config(services)
-    removed = _removed(stands, services, told, digests)
-    deployed = _deployed(stands, services, told, digests)
+    removed = _removed(stands, services, told, live)
+    deployed = _deployed(stands, services, told, live)
     if removed is not None and removed.status == "True":
         deployed = Verdict(DEPLOYMENT_READY, "False", removed.reason, removed.message)
     first = next((one for one in (deployed, config) if one.status != "True"), None)
@@ -126,20 +147,18 @@ def _verdicts(
     return [ready, config, deployed, *([removed] if removed is not None else [])]
 
 
-def _of_older(
-    stands: Standing, services: Sequence[Service], told: Mapping[str, Told], digests: Mapping[str, str]
-) -> list[Verdict]:
+def _of_older(stands: Standing, services: Sequence[Service], told: Mapping[str, Told], live: Live) -> list[Verdict]:
     """What a run may say of an object that was changed since it was read: what it wants now is not known here.
 
     So the conditions stay as they are. But what the run has put onto the node, or taken off it, counts as outdated
     until somebody compares it.
     """
-    removed = _removed(stands, services, told, digests)
+    removed = _removed(stands, services, told, live)
     ready, config, deployed = (_as_it_is(stands, name) for name in (READY, CONFIG_READY, DEPLOYMENT_READY))
     now: tuple[str, str] | None = None
     if removed is not None and removed.status == "True":
         now = removed.reason, removed.message
-    elif digests != (stands.status.get("deployedDigests") or {}):
+    elif live.digests != (stands.status.get("deployedDigests") or {}):
         names = " and ".join(told)
         now = "Outdated", f"{stands.ref} was changed while a run was at {names}; the next pass compares what is live."
     if now is not None:
@@ -163,39 +182,42 @@ def _config(services: Sequence[Service]) -> Verdict:
     return Verdict(CONFIG_READY, "True", "Resolved", "All that the services are made of is there.")
 
 
-def _deployed(
-    stands: Standing, services: Sequence[Service], told: Mapping[str, Told], digests: Mapping[str, str]
-) -> Verdict:
+def _deployed(stands: Standing, services: Sequence[Service], told: Mapping[str, Told], live: Live) -> Verdict:
     failed = [f"{name}: {one.msg or 'it failed'}" for name, one in told.items() if one.failed and not one.absent]
     if failed:
         return Verdict(DEPLOYMENT_READY, "False", "Failed", " ".join(failed))
     if not told and has_failed(stands):
         message = str(stands.condition(DEPLOYMENT_READY).get("message", ""))
         return Verdict(DEPLOYMENT_READY, "False", "Failed", message)
+    digests = live.digests
     staying = [one for one in services if not one.former]
     missing = [one for one in staying if not digests.get(one.name)]
-    outdated = [one for one in staying if one.digest and digests.get(one.name) not in (None, OFF, one.digest)]
+    outdated = [one for one in staying if one not in missing and live.differs(one)]
     held = [one.hold for one in (*missing, *outdated) if one.hold]
     if held:
         return Verdict(DEPLOYMENT_READY, "False", "Held", " ".join(dict.fromkeys(held)))
     if not missing and not outdated:
-        live = ", ".join(f"{one.name} {short(digests[one.name])}" for one in staying)
-        deployed = Verdict(DEPLOYMENT_READY, "True", "Deployed", f"Deployed: {live}.")
-        return _leaving(stands, services, told, digests) or deployed
+        names = ", ".join(f"{one.name} {short(digests[one.name])}" for one in staying)
+        deployed = Verdict(DEPLOYMENT_READY, "True", "Deployed", f"Deployed: {names}.")
+        return _leaving(stands, services, told, live) or deployed
     if missing:
         names = " and ".join(one.name for one in missing)
         return Verdict(
             DEPLOYMENT_READY, "False", "NotDeployed", f"{names} {'are' if len(missing) > 1 else 'is'} not deployed yet."
         )
-    changes = ", ".join(f"{one.name} from {short(digests[one.name])} to {short(one.digest)}" for one in outdated)
+    changes = ", ".join(_change(one, digests[one.name]) for one in outdated)
     return Verdict(DEPLOYMENT_READY, "False", "Outdated", f"To be deployed: {changes}.")
 
 
-def _leaving(
-    stands: Standing, services: Sequence[Service], told: Mapping[str, Told], digests: Mapping[str, str]
-) -> Verdict | None:
+def _change(one: Service, live: str) -> str:
+    if live == one.digest:
+        return f"{one.name} (certificates, keys, ports, checks or folders, without a restart)"
+    return f"{one.name} from {short(live)} to {short(one.digest)}"
+
+
+def _leaving(stands: Standing, services: Sequence[Service], told: Mapping[str, Told], live: Live) -> Verdict | None:
     """That something is on the node which nobody asks for any more; None where nothing is."""
-    left = [one.name for one in services if one.former and digests.get(one.name)]
+    left = [one.name for one in services if one.former and live.digests.get(one.name)]
     if not left:
         return None
     failed = [f"{name}: {told[name].msg or 'it failed'}" for name in left if name in told and told[name].failed]
@@ -209,9 +231,7 @@ def _leaving(
     return Verdict(DEPLOYMENT_READY, "False", "Leaving", said)
 
 
-def _removed(
-    stands: Standing, services: Sequence[Service], told: Mapping[str, Told], digests: Mapping[str, str]
-) -> Verdict | None:
+def _removed(stands: Standing, services: Sequence[Service], told: Mapping[str, Told], live: Live) -> Verdict | None:
     """Whether all services are off the node; None while nobody has tried to take them off, or has put one on again.
 
     What leaves an object that stays says nothing about the others.
@@ -224,12 +244,12 @@ def _removed(
         return Verdict(REMOVED, "False", REMOVAL_FAILED, " ".join(failed))
     if len(tried) < len(told):
         return None
-    off = [one.name for one in services if digests.get(one.name) == OFF]
+    off = [one.name for one in services if live.digests.get(one.name) == OFF]
     if services and len(off) == len(services):
         return Verdict(REMOVED, "True", "ServicesRemoved", f"{' and '.join(off)}: off the node.")
     if not tried:
         return _as_it_is(stands, REMOVED)
-    left = " and ".join(one.name for one in services if digests.get(one.name) != OFF)
+    left = " and ".join(one.name for one in services if live.digests.get(one.name) != OFF)
     return Verdict(REMOVED, "False", "Removing", f"{' and '.join(off)}: off the node; {left}: not yet.")
 
 
@@ -251,6 +271,19 @@ def _digests(stands: Standing, services: Sequence[Service], told: Mapping[str, T
             found[name] = now.digest
         elif name in before and (now is None or before[name] != OFF):
             found[name] = before[name]
+    return found
+
+
+def _settings(stands: Standing, services: Sequence[Service], told: Mapping[str, Told]) -> dict[str, str]:
+    """The settings that are live, by service: what the run tells; else what was known, unless it told of another."""
+    before = Live.told_by(stands)
+    found: dict[str, str] = {}
+    for name in sorted({one.name for one in services}):
+        now = told.get(name) or Told(stands.node, name)
+        other = now.absent or now.digest not in ("", before.digests.get(name))
+        known = now.settings or ("" if other and not now.failed else before.settings.get(name, ""))
+        if known:
+            found[name] = known
     return found
 
 

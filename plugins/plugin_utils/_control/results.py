@@ -21,6 +21,7 @@ RESULTS_SPEC: dict[str, dict[str, object]] = {
             "namespace": {"type": "str", "default": ""},
             "state": {"type": "str", "default": "present", "choices": ["present", "absent"]},
             "digest": {"type": "str", "default": ""},
+            "settings": {"type": "str", "default": ""},
             "image": {"type": "str", "default": ""},
             "changed": {"type": "bool", "default": False},
             "failed": {"type": "bool", "default": False},

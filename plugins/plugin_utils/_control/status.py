@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from .._bundle.bundle import bundle
+from .._bundle.settings import settings_digest
 from .._dataplane.model import Reference
 from .._dataplane.planned import NodePlan, ServicePlan
 from .._kube.connection import Connection, Settings
@@ -329,6 +330,7 @@ def _planned(world: World, node: NodePlan, service: ServicePlan) -> Service:
         name=service.name,
         main=definition is None or definition.takes_snippet,
         digest=made.digest if whole else "",
+        settings=settings_digest(service, made) if whole else "",
         hold=service.hold or "",
         waits=waits,
         refused=(*refused, *made.errors),

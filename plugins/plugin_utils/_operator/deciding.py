@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .._control.conditions import Service, has_failed
+from .._control.conditions import Live, Service, has_failed
 from .._control.leaving import Going
 from .._control.look import World
 from .._control.names import (
@@ -187,14 +187,15 @@ def _deployments(world: World, services: Services, gone: Collection[Reference], 
     for one in world.service_objects():
         if one.ref in gone or one.deleting or not chosen.has(one.ref.namespace, one.node, _names(world, one)):
             continue
-        live, failed = one.status.get("deployedDigests") or {}, has_failed(one)
+        live, failed = Live.told_by(one), has_failed(one)
         able = [service for service in services.get(one.ref, ()) if _deployable(service)]
-        if found := [service for service in able if failed or live.get(service.name) != service.digest]:
+        if found := [service for service in able if failed or live.differs(service)]:
             differing[one.ref.namespace, one.node].append((one, able, found))
     for (namespace, node), ones in differing.items():
         names = tuple(sorted(service.name for _one, _able, found in ones for service in found))
         # All that is wanted of the objects: what a run that failed half-way has done makes no new wish of the rest.
-        key = digest(sorted((service.name, service.digest) for _one, able, _found in ones for service in able))
+        wish = ((service.name, service.digest, service.settings) for _one, able, _found in ones for service in able)
+        key = digest(sorted(wish))
         yield Need(DEPLOY, namespace, node, names, key, tuple(one for one, _able, _found in ones))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .._control.conditions import Service, Told, has_failed
+from .._control.conditions import Live, Service, Told, has_failed
 from .._control.look import World
 from .._control.names import WRITER
 from .._control.standing import Standing
@@ -156,7 +156,7 @@ class Deaths:
 
 def differs(one: Standing, service: Service) -> bool:
     """Whether something else is wanted of a service than what is known to be live."""
-    return bool(service.digest) and (one.status.get("deployedDigests") or {}).get(service.name) != service.digest
+    return Live.told_by(one).differs(service)
 
 
 def _is_silent(one: Standing, begun: float) -> bool:

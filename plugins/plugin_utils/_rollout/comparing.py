@@ -14,6 +14,7 @@ from ...module_utils._node.record import settings
 from .._bundle.digest import short
 from .._bundle.migration import known_hosts_path
 from .._bundle.parcel import parcel
+from .._bundle.settings import settings_digest
 from .._dataplane.images import undeployable
 from .._dataplane.planned import spellings
 from .._report.overview import PlannedService
@@ -44,7 +45,10 @@ WORK = (State.NEW, State.WILL_CHANGE)
 
 @dataclass(frozen=True)
 class Standing:
-    """One service on one node: what is wanted, what is live, and in `what` the difference or the reasons."""
+    """One service on one node: what is wanted, what is live, and in `what` the difference or the reasons.
+
+    `settings` is the digest of what `digest` leaves out of what is wanted.
+    """
 
     name: str
     state: State
@@ -52,6 +56,7 @@ class Standing:
     image: str | None = None
     digest: str | None = None
     live: str | None = None
+    settings: str = ""
 
     def data(self) -> dict[str, Any]:
         """For a program; `read` is the way back."""
@@ -83,7 +88,8 @@ def standing(one: PlannedService, found: Found | None) -> Standing:
     """Where a planned service stands."""
     made = one.bundle
     live = (found or {}).get("digest")
-    told = Standing(one.plan.name, State.UP_TO_DATE, (), made.image, made.digest, live)
+    wants = settings_digest(one.plan, made)
+    told = Standing(one.plan.name, State.UP_TO_DATE, (), made.image, made.digest, live, wants)
     if one.state is Plans.BLOCKED:
         return replace(told, state=State.BLOCKED, what=one.reasons)
     lack = lacks(one)

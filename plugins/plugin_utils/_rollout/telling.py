@@ -41,12 +41,12 @@ def _node(course: Course, node: str, registered: Registered) -> Iterator[Result]
     there = answer.get("services") or {}
     for one in standing_of(course, node, answer):
         image = str((there.get(one.name) or {}).get("image") or "")
-        result = _deployed(one, done.get(one.name), bad, image)
+        result = _deployed(one, done.get(one.name), bad, image, converges=course.mode is Mode.DEPLOY)
         if result:
             yield {"node": node, "service": one.name, **result}
 
 
-def _deployed(one: Standing, result: Registered | None, bad: str, image: str) -> Result:
+def _deployed(one: Standing, result: Registered | None, bad: str, image: str, *, converges: bool) -> Result:
     """A service that was asked for: what was done to it, else what the node has of it, which has run from `image`."""
     if one.state is State.LEAVING:
         return {}
@@ -54,11 +54,13 @@ def _deployed(one: Standing, result: Registered | None, bad: str, image: str) ->
         ready = one.state in (State.NEW, State.WILL_CHANGE, State.UP_TO_DATE)
         if bad and ready:
             return {"failed": True, "msg": bad}
-        return {"digest": one.live, "image": image} if one.live and not bad else {}
+        settings = one.settings if one.state is State.UP_TO_DATE else ""
+        return {"digest": one.live, "settings": settings, "image": image} if one.live and not bad else {}
     if failure := _failure(result):
         return {"failed": True, "msg": failure}
     return {
         "digest": result.get("digest") or one.digest or "",
+        "settings": one.settings if converges else "",
         "image": (result.get("image") or {}).get("after") or image or one.image or "",
         "changed": bool(result.get("changed")),
         "restarted": bool(result.get("restarted")),

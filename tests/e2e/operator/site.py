@@ -95,6 +95,10 @@ class Site:
         """How often the service was started: it writes a line itself."""
         return len(self.nodes.ssh(node, "sh", "-c", "cat /var/lib/acme/starts || true").stdout.split())
 
+    def certificate(self, node: str) -> str:
+        """What the running service has."""
+        return self.nodes.ssh(node, "podman", "exec", f"edpm_{SERVICE}", "cat", "/etc/acme/tls/acme.crt").stdout
+
     def jobs(self) -> list[str]:
         return [one["metadata"]["name"] for one in self.all("jobs")]
 
@@ -238,6 +242,7 @@ def data_plane(nodes: Nodes) -> Iterator[Body]:
         "command": "sh /etc/acme/agent",
         "conf_d": "/etc/acme/acme.conf.d",
         "config_directory": "/etc/acme",
+        "keys": [{"key": "acme.crt", "directory": "/etc/acme/tls", "live": True}],
         "files": [{"path": "/etc/acme/agent", "mode": "0700", "content": AGENT}],
         "mounts": [{"source": "/var/lib/acme", "own": True}],
         "folders": [{"path": "/var/lib/acme"}],
@@ -261,7 +266,9 @@ def data_plane(nodes: Nodes) -> Iterator[Body]:
     yield _object("v1", "ConfigMap", "known-hosts", data={"known_hosts": nodes.known_hosts.read_text()})
     for node in (one for one in nodes.list() if one.name in NODES):
         spec = {"role": f"cell-{CELLS[node.name]}", "hostName": node.name, "ansibleHost": node.address}
-        yield _object(DATA_PLANE, "OpenStackDataPlaneNode", node.name, spec=spec)
+        body = _object(DATA_PLANE, "OpenStackDataPlaneNode", node.name, spec=spec)
+        body["metadata"]["annotations"] = {ASKS: "false"}  # its Role lists the service
+        yield body
 
 
 def compute(nodes: Nodes) -> Iterator[Body]:
@@ -275,9 +282,10 @@ def compute(nodes: Nodes) -> Iterator[Body]:
     yield body
 
 
-def secret(cell: str, word: str) -> Body:
-    """The Secret of a cell."""
-    return _object("v1", "Secret", f"acme-{cell}", stringData={"10-acme.conf": f"[DEFAULT]\npassword = {word}\n"})
+def secret(cell: str, word: str, certificate: str = "certificate of first") -> Body:
+    """The Secret of a cell, with a certificate that a running service takes up."""
+    data = {"10-acme.conf": f"[DEFAULT]\npassword = {word}\n", "acme.crt": certificate}
+    return _object("v1", "Secret", f"acme-{cell}", stringData=data)
 
 
 def _object(api_version: str, kind: str, name: str, **rest: Any) -> Body:

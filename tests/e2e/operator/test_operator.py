@@ -60,6 +60,16 @@ def test_a_rotated_secret_reaches_exactly_the_nodes_of_its_cell(site: Site) -> N
     assert {node: site.starts(node) for node in NODES} == {FIRST: starts[FIRST], SECOND: starts[SECOND] + 1}
 
 
+def test_a_renewed_certificate_reaches_exactly_the_nodes_of_its_cell_without_a_restart(site: Site) -> None:
+    digest, starts = site.digest(SECOND), {node: site.starts(node) for node in NODES}
+    site.apply(secret("two", "rotated", "certificate of second"))
+
+    site.until(lambda: site.certificate(SECOND) == "certificate of second", "the service has the new certificate")
+    assert site.await_ready(SECOND) == digest
+    assert site.certificate(FIRST) == "certificate of first"
+    assert {node: site.starts(node) for node in NODES} == starts
+
+
 def test_a_pod_that_is_evicted_in_the_middle_is_finished_by_the_next(site: Site) -> None:
     jobs, before, starts = set(site.jobs()), site.digest(FIRST), site.starts(FIRST)
     in_the_way = "in-the-way.service"

@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.edpm.services.plugins.module_utils._node import bundle as node
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.built_in import RUNNING
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.bundle import bundle
+from ansible_collections.edpm.services.plugins.plugin_utils._bundle.settings import settings_digest
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned import ExtraMount, Registry, ServicePlan
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.values import Value
 
@@ -38,6 +39,9 @@ def test_a_new_ca_bundle_reaches_a_running_service(service: str) -> None:
     assert [(one.path, one.mode, one.owner) for one in old.live] == [(path, 0o600, "" if user == "root" else user)]
     assert live_of(new)[path].content == b"B"
     assert old.digest == new.digest
+    plans = [keyed(service, {"01.conf": b"[DEFAULT]\n", "tls-ca-bundle.pem": text}) for text in (b"A", b"B", b"A")]
+    first, second, again = (settings_digest(one, bundle(one)) for one in plans)
+    assert first == again != second, "so that somebody notices"
     label = ",z" if RUNNING[service].confined else ""
     line = f"Volume=/var/lib/openstack/{service}/live{FOLDER}:{FOLDER}:ro{label}\n"
     assert line in old.units[f"edpm_{service}.container"]

@@ -291,7 +291,7 @@ def test_conditions_have_the_form_that_kubectl_wait_knows(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(SERVICES))
 def test_the_status_of_a_service_tells_what_is_deployed(kind: str) -> None:
-    assert {"hash", "deployedDigest", "deployedDigests", "deployedImages", "lastRun"} <= set(
+    assert {"hash", "deployedDigest", "deployedDigests", "deployedSettings", "deployedImages", "lastRun"} <= set(
         field(kind, "status")["properties"]
     )
 

@@ -174,6 +174,36 @@ class TestAPlanThatIsBehind:
         assert conditions(status)["Ready"] == ("False", "ServicesRemoved")
 
 
+class TestSettings:
+    """What changes on a node without a restart: certificates, keys, ports, checks."""
+
+    BEFORE = after(service(settings="old"), told(settings="old", changed=True), run=EARLIER)
+
+    def test_they_are_kept_beside_the_digest(self) -> None:
+        assert self.BEFORE["deployedSettings"] == {"nova_compute": "old"}
+        assert status_of(stands(self.BEFORE), [service(settings="old")], {}, NOW) is None
+
+    def test_others_are_to_be_deployed(self) -> None:
+        status = after(service(settings="new"), {}, self.BEFORE)
+        assert conditions(status)["Ready"] == ("False", "Outdated")
+        assert status["conditions"][0]["message"] == (
+            "To be deployed: nova_compute (certificates, keys, ports, checks or folders, without a restart)."
+        )
+        assert status["deployedSettings"] == {"nova_compute": "old"}
+        assert conditions(after(service(settings="new"), told(settings="new", changed=True), status)) == READY
+
+    def test_where_nobody_told_of_them_they_are_not_compared(self) -> None:
+        assert status_of(stands(DEPLOYED), [service(settings="new")], {}, NOW) is None
+
+    def test_a_failure_leaves_them_as_they_were(self) -> None:
+        status = after(service(settings="new"), told("", failed=True, msg="no"), self.BEFORE)
+        assert status["deployedSettings"] == {"nova_compute": "old"}
+
+    @pytest.mark.parametrize("result", [told(OLD, changed=True), told("", absent=True, changed=True)])
+    def test_they_are_not_known_of_another_generation_and_of_none(self, result: Mapping[str, Told]) -> None:
+        assert "deployedSettings" not in after(service(settings="old"), result, self.BEFORE)
+
+
 class TestTwoServicesInOneObject:
     SERVICES = (Service("libvirt", main=False, digest=OLD), service())
 

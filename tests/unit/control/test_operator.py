@@ -77,6 +77,30 @@ def test_a_node_whose_digest_is_missing_or_differs_is_deployed_and_no_other() ->
     assert edited.key != new.key
 
 
+class TestWhatNeedsNoRestart:
+    """A CA bundle lies outside of the generation, and no digest of one tells that it is another."""
+
+    CONFIG = "nova-cell1-compute-config"
+
+    def plane(self, certificate: str, status: Body | None = None) -> World:
+        data = {"01-nova.conf": "[DEFAULT]\n", "tls-ca-bundle.pem": certificate}
+        return plain(thing("v1", "Secret", self.CONFIG, stringData=data), compute(status=status))
+
+    def live(self) -> Body:
+        services = next(iter(services_in(self.plane("A")).values()))
+        return {**deployed(self.plane("A")), "deployedSettings": {one.name: one.settings for one in services}}
+
+    def test_a_new_certificate_is_deployed_where_it_is_used(self) -> None:
+        assert decided(self.plane("A", self.live())) == []
+        [need] = decided(self.plane("B", self.live()))
+        assert (need.task, need.services) == ("deploy", ("nova_compute",))
+        [other] = decided(self.plane("C", self.live()))
+        assert need.key != other.key, "the next one is a wish of its own"
+
+    def test_where_nobody_has_told_of_it_nothing_follows(self) -> None:
+        assert decided(self.plane("B", deployed(self.plane("A")))) == []
+
+
 class TestAnObjectWhoseLastRunFailed:
     def status(self, generation: int = 1, **more: Any) -> Body:
         failed = {"type": "DeploymentReady", "status": "False", "reason": "Failed", "observedGeneration": generation}

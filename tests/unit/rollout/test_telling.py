@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.bundle import bundle
+from ansible_collections.edpm.services.plugins.plugin_utils._bundle.settings import settings_digest
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.model import (
     Metadata,
     Reference,
@@ -15,6 +16,7 @@ from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.model imp
     ServiceResource,
     Snapshot,
 )
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned import ServicePlan
 from ansible_collections.edpm.services.plugins.plugin_utils._kube import snapshot
 from ansible_collections.edpm.services.plugins.plugin_utils._kube.snapshot import Source
 from ansible_collections.edpm.services.plugins.plugin_utils._report.overview import Question
@@ -53,6 +55,11 @@ def done(run: Course, **services: Any) -> dict[str, Any]:
     return {"run": run.name, "services": services, "not_begun": []}
 
 
+def digests(one: ServicePlan) -> dict[str, str]:
+    made = bundle(one)
+    return {"digest": made.digest, "settings": settings_digest(one, made)}
+
+
 def test_what_was_touched_and_what_was_not_are_both_told_with_their_digests() -> None:
     looked = found(libvirt=answer(service("libvirt")))
     run = begun("deploy", looked)
@@ -61,13 +68,26 @@ def test_what_was_touched_and_what_was_not_are_both_told_with_their_digests() ->
     assert results(run, edpm_rollout_found=looked, edpm_rollout_done=done(run, **{AGENT: agent})) == {
         AGENT: {
             "node": "n0",
-            "digest": bundle(service()).digest,
+            **digests(service()),
             "image": f"registry/{AGENT}:1",
             "changed": True,
             "restarted": True,
         },
-        "libvirt": {"node": "n0", "digest": bundle(service("libvirt")).digest, "image": "registry/libvirt:1"},
+        "libvirt": {"node": "n0", **digests(service("libvirt")), "image": "registry/libvirt:1"},
     }
+
+
+def test_settings_are_told_only_where_they_are_as_wanted() -> None:
+    looked = found(**{AGENT: answer(service(), settings="other", previous="1")})
+    touched = {AGENT: {"changed": True, "digest": bundle(service()).digest}}
+
+    run = begun("deploy", looked)
+    assert results(run, edpm_rollout_found=looked)[AGENT]["settings"] == "", "the run did not get to it"
+    deployed = results(run, edpm_rollout_found=looked, edpm_rollout_done=done(run, **touched))
+    assert deployed[AGENT]["settings"] == digests(service())["settings"]
+    run = begun("rollback", looked)
+    back = results(run, edpm_rollout_found=looked, edpm_rollout_done=done(run, **touched))
+    assert back[AGENT]["settings"] == "", "those of an older generation may be others"
 
 
 def test_the_image_is_what_runs_now() -> None:
