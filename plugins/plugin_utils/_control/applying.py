@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -135,8 +135,10 @@ class Applier:
         way.uids[step.ref] = str((made or {}).get("metadata", {}).get("uid", ""))
 
     def _write_inventory(self, step: WriteInventory, way: _Way) -> None:
+        resource = self._resource(step, "v1")
+        kept = list(self._unseen_owners(step, resource)) if step.unseen else []
         try:
-            after = self._client.apply(self._resource(step, "v1"), step.body(way.uids), force=False)
+            after = self._client.apply(resource, step.body(way.uids, kept), force=False)
         except ConflictError:
             way.kept.add(step.ref.name)
             held = self._hold(step, way)
@@ -146,6 +148,13 @@ class Applier:
             return
         after = {name: after[name] for name in ("apiVersion", "kind", "data")}
         way.outcomes.append(Outcome(step.ref, way.node, "written", "how the node is reached", after=after))
+
+    def _unseen_owners(self, step: WriteInventory, resource: Resource) -> Iterator[Mapping[str, Any]]:
+        """Service objects that cannot be seen and that the inventory belongs to: it must not go before them."""
+        live = self._client.get(resource, step.ref.name, step.ref.namespace) or {}
+        for owner in live.get("metadata", {}).get("ownerReferences") or ():
+            if (str(owner.get("apiVersion")).rpartition("/")[0], owner.get("kind")) in step.unseen:
+                yield owner
 
     def _hold(self, step: WriteInventory, way: _Way) -> bool:
         """Make the node's service objects owners too, so that another's inventory does not go with the Node.

@@ -48,19 +48,23 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class WriteInventory:
-    """The node's inventory ConfigMap. It belongs to the node's service objects and goes with the last of them."""
+    """The node's inventory ConfigMap. It belongs to the node's service objects and goes with the last of them.
+
+    `unseen` are kinds whose objects may own it as well, by group and kind.
+    """
 
     ref: Reference
     text: str
     objects: tuple[Wanted, ...]
     known: Mapping[Reference, str]
+    unseen: frozenset[tuple[str, str]] = frozenset()
 
-    def body(self, uids: Mapping[Reference, str]) -> dict[str, Any]:
-        """`uids` are those of objects that were made meanwhile."""
+    def body(self, uids: Mapping[Reference, str], kept: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
+        """`uids` are those of objects that were made meanwhile, `kept` the owners that it has besides."""
         owners = [
             Owner(one.api_version, one.ref.kind, one.ref.name, {**self.known, **uids}[one.ref]) for one in self.objects
         ]
-        metadata = {"labels": LABELS, "ownerReferences": [owner.body() for owner in owners]}
+        metadata = {"labels": LABELS, "ownerReferences": [*(owner.body() for owner in owners), *kept]}
         return _body("v1", self.ref, metadata=metadata, data={INVENTORY_KEY: self.text})
 
 
@@ -224,10 +228,15 @@ def _coming_steps(world: World, wanted: list[Wanted]) -> list[Step]:
     known = {one.ref: world.standings[one.ref] for one in wanted if one.ref in world.standings}
     steps: list[Step] = [Create(one) for one in wanted if one.ref not in known]
     uids = {ref: one.uid for ref, one in known.items()}
+    place = wanted[0].ref.namespace
+    definitions = world.definitions(place)
+    unseen = frozenset(
+        (definitions[name].api_version.rpartition("/")[0], definitions[name].kind) for name in world.unseen(place)
+    )
     for name in sorted({one.spec["inventoryConfigMapName"] for one in wanted}):
         named = tuple(one for one in wanted if one.spec["inventoryConfigMapName"] == name)
         if not all(one.ref in known and _inventory_said(known[one.ref]) in (digest, KEPT) for one in named):
-            steps.append(WriteInventory(Reference("ConfigMap", wanted[0].ref.namespace, name), text, named, uids))
+            steps.append(WriteInventory(Reference("ConfigMap", place, name), text, named, uids, unseen))
     for one in wanted:
         stands = known.get(one.ref)
         if stands is None or differs(one, stands, digest):

@@ -30,6 +30,7 @@ class World:
     standings: Mapping[Reference, Standing]
     kinds: frozenset[str] = frozenset()
     _known: dict[str, Mapping[str, ServiceDefinition]] = field(default_factory=dict, repr=False, compare=False)
+    _unseen: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False, compare=False)
 
     def definitions(self, namespace: str) -> Mapping[str, ServiceDefinition]:
         """The services that are known in a namespace, by name."""
@@ -37,6 +38,13 @@ class World:
             partners = (one for one in self.snapshot.definitions if one.partner and one.partner.namespace == namespace)
             self._known[namespace] = {**BUILT_IN, **{one.name: one for one in partners}}
         return self._known[namespace]
+
+    def unseen(self, namespace: str) -> Mapping[str, str]:
+        """The services whose objects cannot be seen in a namespace, and why: they may be there all the same."""
+        if namespace not in self._unseen:
+            found = ((one, self.snapshot.why_unseen(one, namespace)) for one in self.definitions(namespace).values())
+            self._unseen[namespace] = {one.name: sentence for one, sentence in found if sentence is not None}
+        return self._unseen[namespace]
 
     def service_objects(self) -> list[Standing]:
         """The service objects, in the order of their names."""
@@ -67,8 +75,9 @@ class WatchfulClient(Client):
                 self.seen[found.ref] = found
             return made(body)
 
-        self.kinds.add(resource.kind)
-        return super().map_all(both, resource, namespace, labels, fields=fields)
+        found = super().map_all(both, resource, namespace, labels, fields=fields)
+        self.kinds.add(resource.kind)  # not where it may not be listed
+        return found
 
 
 def look(client: WatchfulClient, namespaces: Sequence[str]) -> World:

@@ -44,7 +44,7 @@ class Compute:
 def node_mark(world: World, namespace: str, name: str, cells: Iterable[str]) -> Mark | None:
     """The change of a Node's mark, where its computes are in these cells. A node of a NodeSet has no object."""
     stands = world.standings.get(Reference(NODE, namespace, name))
-    return _change(stands, set(cells)) if stands is not None else None
+    return _change(world, stands, set(cells)) if stands is not None else None
 
 
 def role_marks(world: World, computes: Iterable[Compute]) -> list[Mark]:
@@ -58,7 +58,7 @@ def role_marks(world: World, computes: Iterable[Compute]) -> list[Mark]:
         if described is not None and not _decides_itself(described):
             deciding[_role_of(described)].add(compute.cell)
     found = (
-        _change(stands, deciding.get(ref, set()))
+        _change(world, stands, deciding.get(ref, set()))
         for ref, stands in sorted(world.standings.items())
         if ref.kind in MARKED_KINDS and ref.kind != NODE
     )
@@ -82,12 +82,21 @@ def is_compute(world: World, one: Standing) -> bool:
     return any(definition.needs_cell and definition.kind == one.ref.kind for definition in known)
 
 
-def _change(stands: Standing, cells: set[str]) -> Mark | None:
-    """Where the cells differ nothing is marked: the plan tells of it, and a mark could only be half true."""
-    if stands.deleting or len(cells) > 1:
+def _change(world: World, stands: Standing, cells: set[str]) -> Mark | None:
+    """Where the cells differ nothing is marked: the plan tells of it, and a mark could only be half true.
+
+    Where computes cannot be seen a mark stays as it is, since it may tell of one of them.
+    """
+    known = stands.annotations.get(DEPLOYED_CELL, "")
+    if stands.deleting or len(cells) > 1 or (known and _hides_computes(world, stands.ref.namespace)):
         return None
     cell = next(iter(cells), "")
-    return Mark(stands, cell) if stands.annotations.get(DEPLOYED_CELL, "") != cell else None
+    return Mark(stands, cell) if known != cell else None
+
+
+def _hides_computes(world: World, namespace: str) -> bool:
+    definitions = world.definitions(namespace)
+    return any(definitions[name].needs_cell for name in world.unseen(namespace))
 
 
 def _role_of(node: Node) -> Reference:

@@ -80,8 +80,8 @@ def as_status_result(done: Reported, *, check: bool, diff: bool) -> dict[str, An
     broken = [one for one in done.outcomes if one.result == "failed"]
     if broken:
         result |= {"failed": True, "msg": f"{result['msg']} {_first(broken)}"}
-    if done.unknown:
-        result["warnings"] = list(done.unknown[:MOST])
+    if warnings := [*done.warnings, *done.unknown]:
+        result["warnings"] = warnings[:MOST]
     if diff:
         result["diff"] = differences(done.outcomes)
     return result

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from typing import Any, Protocol
 from .._bundle.bundle import bundle
 from .._bundle.settings import settings_digest
 from .._dataplane.model import Reference
+from .._dataplane.plan import unseen_kinds
 from .._dataplane.planned import NodePlan, ServicePlan
 from .._kube.connection import Connection, Settings
 from .._kube.errors import ConflictError, KubernetesError, NotAllowedError
@@ -38,17 +40,22 @@ TRIES = 5
 #: So many service objects are read again one by one; more of them in pages.
 FEW = 100
 
+_COUNT = re.compile(r"\d+ of (\d+) service objects")
 #: The services of every service object.
 Services = Mapping[Reference, Sequence[Service]]
 
 
 @dataclass(frozen=True)
 class Reported:
-    """What was written, what was told of nodes and services that no service object stands for, and the rest."""
+    """What was written, what was told of nodes and services that no service object stands for, and the rest.
+
+    `warnings` are about kinds that cannot be seen.
+    """
 
     outcomes: tuple[Outcome, ...]
     unknown: tuple[str, ...]
     unchanged: int
+    warnings: tuple[str, ...] = ()
 
 
 def report_status(
@@ -96,7 +103,7 @@ def status_over(
     post(client, [event for one in stored for event in news_of(one.before, one.now)])
     statuses = [one.outcome for one in written if one.outcome is not None]
     outcomes = (*statuses, *(outcome for outcome in summed if outcome is not None))
-    return Reported(outcomes, tuple(unknown), len(meant) - len(statuses))
+    return Reported(outcomes, tuple(unknown), len(meant) - len(statuses), unseen_kinds(world.snapshot))
 
 
 @dataclass(frozen=True)
@@ -131,10 +138,15 @@ class _Written:
 
 @dataclass(frozen=True)
 class _Summary:
-    """What a Node or NodeSet is to say of its service objects."""
+    """What a Node or NodeSet is to say of its service objects.
+
+    `unseen` are the sentences of those that it asks for and that cannot be seen; `why` is one of its namespace.
+    """
 
     stands: Standing
     members: tuple[Standing, ...]
+    unseen: tuple[str, ...] = ()
+    why: str = ""
 
     @property
     def said(self) -> dict[str, str]:
@@ -143,7 +155,15 @@ class _Summary:
 
     @property
     def meant(self) -> dict[str, str]:
-        return _sum_of(self.members)
+        return _sum_of(self.members, self._hidden, next(iter(self.unseen), self.why))
+
+    @property
+    def _hidden(self) -> int:
+        """How many cannot be seen. What was counted before, and is not asked for any more, may still be there."""
+        if not self.why:
+            return 0
+        counted = _COUNT.match(self.stands.annotations.get(SERVICES_MESSAGE, ""))
+        return max(len(self.unseen), int(counted[1]) - len(self.members) if counted else 0)
 
     def outcome(self) -> Outcome:
         before = {name: self.said.get(name) for name in (SERVICES_READY, SERVICES_MESSAGE)}
@@ -270,11 +290,21 @@ def _assigned(world: World, results: Iterable[Told]) -> tuple[dict[Reference, di
         elif refs:
             places = " and ".join(map(str, refs))
             unknown.append(f"{result.service} on {result.node} may be of {places}; name the namespace.")
+        elif sentence := _unseen(world, result):
+            unknown.append(f"What became of {result.service} on {result.node} cannot be told: {sentence}")
         else:
             unknown.append(
                 f"{result.service} on {result.node} has no service object; run edpm.services.reconcile to get one."
             )
     return found, unknown
+
+
+def _unseen(world: World, result: Told) -> str | None:
+    """Why the service object of a result cannot be seen."""
+    places = [one.partner.namespace for one in world.snapshot.definitions if one.partner is not None]
+    service = result.service.partition("@")[0]
+    named = (place for place in places if result.namespace in ("", place))
+    return next((found for place in named if (found := world.unseen(place).get(service))), None)
 
 
 def services_in(world: World) -> Services:
@@ -345,25 +375,45 @@ def _summaries(world: World, now: Mapping[Reference, Standing], chosen: Chosen) 
         origin = origins.get((member.ref.namespace, member.node))
         if origin is not None and origin.kind in MARKED_KINDS:
             members[origin].append(now.get(member.ref, member))
+    unseen = _asked_unseen(world)
     for ref, stands in sorted(world.standings.items()):
         if ref.kind not in MARKED_KINDS or ref.kind == ROLE or stands.deleting:
             continue
-        names = {ref.name, *(member.node for member in members[ref])}
+        hidden = unseen.get(ref, [])
+        names = {ref.name, *(member.node for member in members[ref]), *(node for node, _why in hidden)}
         if not any(chosen.has_node(ref.namespace, name) for name in names):
             continue
-        one = _Summary(stands, tuple(members[ref]))
+        sentences = tuple(sentence for _node, sentence in hidden)
+        one = _Summary(stands, tuple(members[ref]), sentences, next(iter(world.unseen(ref.namespace).values()), ""))
         if one.said != one.meant:
             yield one
 
 
-def _sum_of(objects: Sequence[Standing]) -> dict[str, str]:
-    if not objects:
+def _asked_unseen(world: World) -> dict[Reference, list[tuple[str, str]]]:
+    """By Node or NodeSet, a node and a sentence for each service object that is asked for and cannot be seen."""
+    found: defaultdict[Reference, list[tuple[str, str]]] = defaultdict(list)
+    for node in world.plan.nodes if world.snapshot.unseen else ():
+        unseen = world.unseen(node.namespace)
+        asked = {
+            one.service_object.ref: unseen[one.service]
+            for one in node.services
+            if one.service_object is not None and one.service in unseen
+        }
+        found[node.origin] += [(node.name, sentence) for sentence in asked.values()]
+    return found
+
+
+def _sum_of(objects: Sequence[Standing], hidden: int, why: str) -> dict[str, str]:
+    """Those that are hidden count as not ready, since nobody can tell."""
+    if not objects and not hidden:
         return {}
     ready = [one for one in objects if one.condition(READY).get("status") == "True"]
     waiting = [one for one in objects if one not in ready]
-    count = f"{len(ready)} of {len(objects)} service objects are ready"
-    if not waiting:
+    count = f"{len(ready)} of {len(objects) + hidden} service objects are ready"
+    if not waiting and not hidden:
         return {SERVICES_READY: "True", SERVICES_MESSAGE: f"{count}."}
+    if not waiting:
+        return {SERVICES_READY: "False", SERVICES_MESSAGE: cut(f"{count}. {why}", LONGEST_SUMMARY)}
     first = waiting[0]
     message = f"{count}. {first.ref.kind} {first.ref.name}: {first.condition(READY).get('message', 'no status yet.')}"
     return {SERVICES_READY: "False", SERVICES_MESSAGE: cut(message, LONGEST_SUMMARY)}

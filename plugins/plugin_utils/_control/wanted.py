@@ -71,15 +71,21 @@ class Chosen:
 
 
 def wanted_objects(world: World, chosen: Chosen) -> tuple[list[Wanted], list[Untouched]]:
-    """All of them. A node that breaks a rule keeps its objects as they are until the rule is kept."""
+    """All of them. A node that breaks a rule keeps its objects as they are until the rule is kept.
+
+    What cannot be seen is left as it is, too: what is there is not known. The plan's warnings tell of it, once.
+    """
     wanted: list[Wanted] = []
     untouched: list[Untouched] = []
     making = _Making(world)
     for node in world.plan.nodes:
         if not node.origin.kind.startswith(OWNING_PREFIX):
             continue  # only service objects know it
+        unseen = world.unseen(node.namespace)
         for ref, services in _objects(node).items():
             if not chosen.has(node.namespace, node.name, [service.name for service in services]):
+                continue
+            if unseen and any(service.service in unseen for service in services):
                 continue
             found = making.of(node, ref, services)
             if isinstance(found, Wanted):

@@ -262,14 +262,37 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
+class UnseenKind:
+    """A partner's kind that the account may not list, in one namespace or, where it is "", in all of them.
+
+    That no object of it was read says nothing about those that are there. `sentence` names the right that is missing.
+    """
+
+    group: str
+    kind: str
+    namespace: str
+    sentence: str
+
+    def hides(self, definition: ServiceDefinition, namespace: str) -> bool:
+        """Whether the service objects of a definition are among those that cannot be seen."""
+        same = definition.kind == self.kind and definition.api_version.rpartition("/")[0] == self.group
+        return same and self.namespace in ("", namespace)
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """All that one run needs of the cluster: resources, the contents that they name, and the images' defaults.
 
     `images` are the environment's: RELATED_IMAGE_…_URL_DEFAULT to image. `definitions` are the partners', each of which
-    counts in its own namespace.
+    counts in its own namespace. `unseen` are kinds of theirs of which nothing could be read.
     """
 
     resources: Resources
     stores: Mapping[Reference, Store] = field(default_factory=dict)
     images: Mapping[str, str] = field(default_factory=dict)
     definitions: tuple[ServiceDefinition, ...] = ()
+    unseen: tuple[UnseenKind, ...] = ()
+
+    def why_unseen(self, definition: ServiceDefinition, namespace: str) -> str | None:
+        """The sentence that says why the service objects of a definition cannot be seen; None where they can."""
+        return next((one.sentence for one in self.unseen if one.hides(definition, namespace)), None)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .certificates import certificate_uses
@@ -16,7 +15,7 @@ from .identity import host_specific, identity
 from .images import image_of, no_image
 from .index import Index
 from .instances import resource_name
-from .model import CELL_ANNOTATION, Reference, ServiceProfile, ServiceResource
+from .model import CELL_ANNOTATION, Reference, ServiceProfile, ServiceResource, Snapshot
 from .placement import Needs, Placement
 from .planned import ConfigSource, Identity, Layer, LeftAlone, NodePlan, Origin, ServiceObject, ServicePlan
 from .profiles import profile_of
@@ -33,8 +32,8 @@ class Room:
     index: Index
     needs: Needs
     library: Library
-    images: Mapping[str, str]
     additions: Additions
+    snapshot: Snapshot
 
 
 def plan_node(room: Room, placement: Placement) -> NodePlan | LeftAlone:
@@ -94,7 +93,8 @@ def _service(room: Room, shared: OfNode, reached: Reached, wanted: Wanted, insta
         files += room.library.files(certificates, definition)
     extras = room.additions.of(shared, definition, uses.uses)
     who, who_errors = _identity(placement, reached, definition, instance)
-    image = image_of(definition, resource, room.images)
+    unseen = room.snapshot.why_unseen(definition, node.namespace)
+    image = image_of(definition, resource, room.snapshot.images)
     sources = (
         *files.sources,
         *snippets(definition, resource, profile if isinstance(profile, ServiceProfile) else None, choice.older),
@@ -129,6 +129,7 @@ def _service(room: Room, shared: OfNode, reached: Reached, wanted: Wanted, insta
         ),
         blocked=told(
             (
+                *((unseen,) if unseen is not None else ()),
                 *_waits(placement, definition, resource),
                 *uses.blocked,
                 *files.blocked,

@@ -18,14 +18,14 @@ from .services import is_of, left_to_operators
 from .sources import Library
 from .wording import told
 
-__all__ = ["NodePlan", "Plan", "ServicePlan", "resolve"]
+__all__ = ["NodePlan", "Plan", "ServicePlan", "resolve", "unseen_kinds"]
 
 
 def resolve(snapshot: Snapshot, definitions: Mapping[str, ServiceDefinition] = BUILT_IN) -> Plan:
     """What every node should run. Never raises over what a resource says: that is in the plan."""
     names = index(snapshot.resources, definitions, snapshot.definitions)
     stores = snapshot.stores
-    room = Room(names, Needs(names), Library(stores), snapshot.images, Additions(stores))
+    room = Room(names, Needs(names), Library(stores), Additions(stores), snapshot)
     placed = sorted(placements(names, snapshot.resources), key=_order)
     planned = [plan_node(room, placement) for placement in placed]
     return Plan(
@@ -33,8 +33,18 @@ def resolve(snapshot: Snapshot, definitions: Mapping[str, ServiceDefinition] = B
         left_alone=tuple(one for one in planned if isinstance(one, LeftAlone)),
         left_to_operator=tuple(left_to_operators(names, snapshot.resources.roles)),
         leaving=tuple(leaving for placement in placed for leaving in _leaving(names, placement)),
-        warnings=told(warning for placement in placed for warning in placement.choice.warnings),
+        warnings=told((*unseen_kinds(snapshot), *(one for placement in placed for one in placement.choice.warnings))),
         errors=told(fault.sentence for fault in snapshot.resources.faults),
+    )
+
+
+def unseen_kinds(snapshot: Snapshot) -> tuple[str, ...]:
+    """A sentence for each kind that cannot be seen where somebody defines a service of it."""
+    found = (snapshot.why_unseen(one, one.partner.namespace) for one in snapshot.definitions if one.partner is not None)
+    return told(
+        f"{sentence} Until then its services wait, and objects of this kind are left as they are."
+        for sentence in found
+        if sentence is not None
     )
 
 

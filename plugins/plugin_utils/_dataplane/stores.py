@@ -12,7 +12,7 @@ from typing import Any
 from .built_in import BUILT_IN
 from .definitions import ServiceDefinition
 from .fields import Fields
-from .model import Reference, Resources, Snapshot, Store
+from .model import Reference, Resources, Snapshot, Store, UnseenKind
 from .parse import DEFAULT_NAMESPACE, parse_resources
 from .partners import definition_sources, partners
 from .references import references
@@ -52,13 +52,14 @@ def snapshot(
     *,
     namespace: str = DEFAULT_NAMESPACE,
     definitions: tuple[ServiceDefinition, ...] = (),
+    unseen: tuple[UnseenKind, ...] = (),
 ) -> Snapshot:
     """A snapshot out of parsed resources and, of the objects, the Secrets and ConfigMaps that are wanted for them.
 
-    `definitions` are the partners'.
+    `definitions` are the partners', `unseen` are kinds of theirs that could not be listed.
     """
     stores = stores_of(objects, wanted, namespace=namespace)
-    return Snapshot(resources, stores, dict(sorted((images or {}).items())), definitions)
+    return Snapshot(resources, stores, dict(sorted((images or {}).items())), definitions, unseen)
 
 
 def stores_of(

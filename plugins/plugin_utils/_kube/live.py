@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from .._dataplane.built_in import BUILT_IN
-from .._dataplane.model import Reference, Snapshot
+from .._dataplane.model import Reference, Snapshot, UnseenKind
 from .._dataplane.parse import ParsedObject, parse_object, resources_of
 from .._dataplane.partners import definition_sources, partners
 from .._dataplane.references import references
@@ -56,22 +56,27 @@ def read_cluster(settings: Settings, namespaces: Sequence[str], images: Mapping[
 
 def read_snapshot(client: Client, namespaces: Sequence[str], images: Mapping[str, str]) -> Snapshot:
     """The number of requests follows from kinds, namespaces, pages and named Secrets, not from the hosts."""
-    objects = _listed(client, _data_plane_kinds(client), namespaces)
+    objects, _none = _listed(client, _data_plane_kinds(client), namespaces)
     resources = resources_of(objects)
     held = _stored(client, definition_sources(resources))
     theirs = partners(resources, stores_of(held.values(), held.keys()))
-    if more := _served(client, {(one.api_version, one.kind) for one in theirs if one.kind}):
-        resources = resources_of([*objects, *_listed(client, list(more.values()), namespaces)])
+    unseen: list[UnseenKind] = []
+    if kinds := _served(client, {(one.api_version, one.kind) for one in theirs if one.kind}):
+        more, unseen = _listed(client, list(kinds.values()), namespaces)
+        resources = resources_of([*objects, *more])
     named = references(resources, partners=theirs)
     held |= _stored(client, named - held.keys())
-    return snapshot(resources, named, held.values(), images, definitions=theirs)
+    return snapshot(resources, named, held.values(), images, definitions=theirs, unseen=tuple(unseen))
 
 
-def _listed(client: Client, kinds: Sequence[Resource], namespaces: Sequence[str]) -> list[ParsedObject]:
-    """All objects of these kinds."""
+def _listed(
+    client: Client, kinds: Sequence[Resource], namespaces: Sequence[str]
+) -> tuple[list[ParsedObject], list[UnseenKind]]:
+    """All objects of these kinds, and the partners' kinds among them that may not be listed."""
     wanted = [(kind, namespace) for kind in kinds for namespace in namespaces or (None,)]
     found = _at_once(lambda one: _list(client, *one), wanted)
-    return [one for objects in found for one in objects]
+    listed = [one for objects in found if isinstance(objects, list) for one in objects]
+    return listed, [one for one in found if isinstance(one, UnseenKind)]
 
 
 def _stored(client: Client, named: Set[Reference]) -> dict[Reference, Object]:
@@ -102,15 +107,19 @@ def _data_plane_kinds(client: Client) -> list[Resource]:
     return list(found.values())
 
 
-def _list(client: Client, kind: Resource, namespace: str | None) -> list[ParsedObject]:
+def _list(client: Client, kind: Resource, namespace: str | None) -> list[ParsedObject] | UnseenKind:
+    """A right on a partner's kind that is missing concerns those who ask for its services; one on ours, everybody."""
     try:
         return client.map_all(parse_object, kind, namespace)
     except NotAllowedError as error:
         if (kind.api_version, kind.kind) not in (*NODE_KINDS, *OTHER_KINDS):
-            raise NotAllowedError(
+            return UnseenKind(
+                kind.api_version.rpartition("/")[0],
+                kind.kind,
+                namespace or "",
                 f"{str(error).rstrip('.')}; what helps is a ClusterRole that may get and list {kind.title}, bound to "
-                "the account as edpm-services-reader is: the kind comes from a partner's definition."
-            ) from error
+                f"the account as {READER} is: the kind comes from a partner's definition.",
+            )
         where = (
             f"a RoleBinding to the ClusterRole {READER} in namespace {namespace}"
             if namespace is not None

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
+import yaml
 from ansible_collections.edpm.services.plugins.plugin_utils._control.chains import Chain, chains
 from ansible_collections.edpm.services.plugins.plugin_utils._control.leaving import leaving_objects
 from ansible_collections.edpm.services.plugins.plugin_utils._control.look import World
 from ansible_collections.edpm.services.plugins.plugin_utils._control.names import FINALIZER, INVENTORY, KEPT
 from ansible_collections.edpm.services.plugins.plugin_utils._control.standing import standing
 from ansible_collections.edpm.services.plugins.plugin_utils._control.wanted import Chosen, Untouched, wanted_objects
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.model import UnseenKind
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.plan import resolve
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.stores import snapshot_of
 
@@ -95,10 +98,29 @@ REST = [
 ]
 
 
-def world(*bodies: Body, images: Mapping[str, str] | None = None, kinds: Iterable[str] = ()) -> World:
-    """What a read of a cluster with these objects gives. `kinds` are those that it serves; all, if none is given."""
+UNSEEN = UnseenKind("probe.example.com", "Probe", "openstack", "jane may not list probes; give her that right.")
+
+
+def partner(**says: Any) -> list[Body]:
+    """A partner's service `probe` with a kind of its own, as a cluster defines it."""
+    cr = {"api_version": "probe.example.com/v1", "kind": "Probe"}
+    definition = {"version": 1, "command": "probe", "user": "probe", "image": "probe:1", "service_cr": cr, **says}
+    listed = thing(DATAPLANE, "OpenStackDataPlaneService", "probe", spec={"configMaps": ["probe"]})
+    return [listed, thing("v1", "ConfigMap", "probe", data={"edpm-service.yaml": yaml.safe_dump(definition)})]
+
+
+def world(
+    *bodies: Body,
+    images: Mapping[str, str] | None = None,
+    kinds: Iterable[str] = (),
+    unseen: Iterable[UnseenKind] = (),
+) -> World:
+    """What a read of a cluster with these objects gives. `kinds` are those that it serves; all, if none is given.
+
+    Of kinds that are unseen no object may be among the bodies.
+    """
     every = [*REST, *bodies]
-    snapshot = snapshot_of(every, images)
+    snapshot = replace(snapshot_of(every, images), unseen=tuple(unseen))
     found = [one for body in every if (one := standing(body)) is not None]
     served = frozenset(kinds) or frozenset({"OpenStackDataPlaneNode", "OpenStackDataPlaneNodeSet"})
     return World(snapshot, resolve(snapshot), {one.ref: one for one in found}, served)

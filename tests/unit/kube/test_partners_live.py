@@ -13,7 +13,7 @@ from ansible_collections.edpm.services.plugins.plugin_utils._kube.errors import 
 
 from .api import Api
 from .test_snapshot_live import bare, forbidden, from_cluster, paths, serve
-from .worlds import DATAPLANE, ROLE, WORLD, Body, from_manifests, node, thing, write
+from .worlds import DATAPLANE, NOVA, ROLE, WORLD, Body, from_manifests, node, thing, write
 
 PROBES = "/apis/probe.example.com/v1/namespaces/openstack/probes"
 DEFINITION = {
@@ -79,18 +79,58 @@ def test_a_partners_kind_whose_crd_is_not_installed_has_no_objects(api: Api, tmp
     assert "probe" in [one.service for one in plan.nodes[0].services]
 
 
-def test_a_partners_kind_that_may_not_be_listed_names_the_right(api: Api) -> None:
-    serve(api, world())
+def refuse_probes(api: Api) -> None:
     serve_probes(api)
     api._answers["GET", PROBES].clear()
     api.answer("GET", PROBES, 403, forbidden("list", "probes"))
-    with pytest.raises(NotAllowedError) as caught:
-        from_cluster(api)
-    assert str(caught.value).startswith("jane may not list probes.probe.example.com")
-    assert str(caught.value).endswith(
-        "what helps is a ClusterRole that may get and list probes.probe.example.com, bound to the account as "
-        "edpm-services-reader is: the kind comes from a partner's definition."
+
+
+def test_a_partners_kind_that_may_not_be_listed_blocks_its_services_alone_and_names_the_right(api: Api) -> None:
+    serve(api, world())
+    refuse_probes(api)
+    plan = resolve(from_cluster(api))
+    blocked = {one.service: one.blocked for one in plan.nodes[0].services}
+    [sentence] = blocked.pop("probe")
+    assert sentence == (
+        f"jane may not list probes.probe.example.com on {api.url} (Probe openstack); give the account that right or "
+        "use another account; what helps is a ClusterRole that may get and list probes.probe.example.com, bound to "
+        "the account as edpm-services-reader is: the kind comes from a partner's definition."
     )
+    assert blocked == {"libvirt": (), "nova_compute": ()}
+    waits = "Until then its services wait, and objects of this kind are left as they are."
+    assert plan.warnings == (f"{sentence} {waits}",)
+
+
+def test_a_right_that_is_given_later_is_all_that_a_service_waits_for(api: Api, tmp_path: Path) -> None:
+    serve(api, world(CR))
+    refuse_probes(api)
+    from_cluster(api)
+    api._answers["GET", PROBES].clear()
+    serve_probes(api, CR)
+    assert resolve(from_cluster(api)) == resolve(from_manifests(write(tmp_path / "m", *world(CR))))
+
+
+def test_a_partners_kind_is_unseen_in_the_namespaces_alone_in_which_it_may_not_be_listed(api: Api) -> None:
+    serve(api, world())
+    refuse_probes(api)
+    serve(api, [node("far-0", "elsewhere")], namespace="elsewhere")
+    api.answer("GET", PROBES.replace("openstack", "elsewhere"), body={"items": [], "metadata": {}})
+    found = from_cluster(api, ("openstack", "elsewhere"))
+    assert [(one.group, one.kind, one.namespace) for one in found.unseen] == [
+        ("probe.example.com", "Probe", "openstack")
+    ]
+
+
+def test_a_partner_cannot_make_a_missing_right_on_a_kind_of_ours_look_like_one_on_theirs(api: Api) -> None:
+    theirs = {**DEFINITION, "service_cr": {"api_version": NOVA, "kind": "NovaExternalCompute"}}
+    claimed = {**CONFIG_MAP, "data": {"edpm-service.yaml": yaml.safe_dump(theirs)}}
+    serve(api, [claimed if body is CONFIG_MAP else body for body in world()])
+    path = f"/apis/{NOVA}/namespaces/openstack/novaexternalcompute"
+    [served] = [one for one in api._answers if one[1].startswith(path)]
+    api._answers[served].clear()
+    api.answer(*served, 403, forbidden("list", "novaexternalcomputes"))
+    with pytest.raises(NotAllowedError, match="a RoleBinding to the ClusterRole edpm-services-reader in namespace"):
+        from_cluster(api)
 
 
 def test_a_definition_that_is_wrong_is_for_the_plan_to_tell(api: Api) -> None:
