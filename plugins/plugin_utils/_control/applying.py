@@ -19,6 +19,7 @@ from .._kube.errors import (
     NotFoundError,
     RefusedError,
 )
+from .._kube.live import is_partners
 from .chains import Apply, Chain, Create, LetGo, RequestRemoval, SetMark, Step, WriteInventory, taken_over
 from .marks import Compute
 from .names import (
@@ -68,6 +69,20 @@ class _Way:
     uids: dict[Reference, str] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
     outcomes: list[Outcome] = field(default_factory=list)
+    failed: dict[Reference, Step] = field(default_factory=dict)
+
+    def fail(self, step: Step, sentence: str) -> None:
+        """What relies on this step is not done either."""
+        self.outcomes.append(Outcome(step.ref, self.node, "failed", sentence, changed=False))
+        self.failed[step.ref] = step
+
+    def spares(self, step: Step) -> bool:
+        """Whether a step relies on one that has failed: another of that object, or one that was for its sake alone."""
+        if not self.failed:
+            return False
+        if isinstance(step, SetMark):
+            return any(one.is_compute for one in self.failed.values())
+        return step.ref in self.failed or (isinstance(step, WriteInventory) and step.due <= self.failed.keys())
 
 
 class Applier:
@@ -76,6 +91,8 @@ class Applier:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._missing: dict[tuple[str, str], KindNotServedError] = {}
+        #: What may not be done to partners' kinds, by namespace and kind of step: asked for once, not for every node.
+        self._forbidden: dict[tuple[str, str, str, str], str] = {}
 
     def run(self, chains: Iterable[Chain]) -> list[Outcome]:
         """All chains, a few at a time, and every outcome in their order."""
@@ -86,23 +103,35 @@ class Applier:
         return self.run(Chain(step.ref.namespace, "", (step,)) for step in steps)
 
     def _chain(self, chain: Chain) -> list[Outcome]:
+        """What fails on a partner's object concerns that object alone; all else ends the chain."""
         way = _Way(chain.node)
         for step in chain.steps:
+            if way.spares(step):
+                continue
+            if sentence := self._tried(step, way):
+                way.fail(step, sentence)
+                if not is_partners(step.api_version, step.ref.kind):
+                    break
+        return way.outcomes
+
+    def _tried(self, step: Step, way: _Way) -> str:
+        """Do it. The answer is what failed, if anything did; a missing right on a kind of ours concerns everything."""
+        key = (step.ref.namespace, step.api_version, step.ref.kind, type(step).__name__)
+        if key not in self._forbidden:
             try:
                 self._do(step, way)
             except OF_ONE_OBJECT as error:
-                way.outcomes.append(Outcome(step.ref, chain.node, "failed", told(error, step.ref), changed=False))
-                break
+                return told(error, step.ref)
             except NotAllowedError as error:
-                raise NotAllowedError(
-                    f"{str(error).rstrip('.')}; what helps is a RoleBinding to the ClusterRole {WRITER} "
-                    f"in namespace {chain.namespace}."
-                ) from error
-        return way.outcomes
+                sentence = lacking(error, step.api_version, step.ref)
+                if not is_partners(step.api_version, step.ref.kind):
+                    raise NotAllowedError(sentence) from error
+                self._forbidden[key] = sentence
+        return self._forbidden.get(key, "")
 
-    def _resource(self, step: Step, api_version: str) -> Resource:
+    def _resource(self, step: Step) -> Resource:
         """Where the kind is served; one that is not is asked for once, not for every node."""
-        key = (api_version, step.ref.kind)
+        key = (step.api_version, step.ref.kind)
         if key in self._missing:
             raise self._missing[key]
         try:
@@ -127,7 +156,7 @@ class Applier:
                 self._set_mark(step, way)
 
     def _create(self, step: Create, way: _Way) -> None:
-        resource = self._resource(step, step.wanted.api_version)
+        resource = self._resource(step)
         try:
             made: Object | None = self._client.apply(resource, step.body(), force=False, manager=IMAGES_MANAGER)
         except ConflictError:  # somebody makes it this very moment, with images of their own
@@ -135,7 +164,7 @@ class Applier:
         way.uids[step.ref] = str((made or {}).get("metadata", {}).get("uid", ""))
 
     def _write_inventory(self, step: WriteInventory, way: _Way) -> None:
-        resource = self._resource(step, "v1")
+        resource = self._resource(step)
         kept = list(self._unseen_owners(step, resource)) if step.unseen else []
         try:
             after = self._client.apply(resource, step.body(way.uids, kept), force=False)
@@ -161,7 +190,7 @@ class Applier:
 
         One that nobody owns stays by itself, and must not go with our objects. What others write meanwhile is kept.
         """
-        resource = self._resource(step, "v1")
+        resource = self._resource(step)
         ours = step.body(way.uids)["metadata"]["ownerReferences"]
         for attempt in range(ATTEMPTS):
             live = self._client.get(resource, step.ref.name, step.ref.namespace) or {}
@@ -180,7 +209,7 @@ class Applier:
         return True
 
     def _apply(self, step: Apply, way: _Way) -> None:
-        resource = self._resource(step, step.wanted.api_version)
+        resource = self._resource(step)
         said = KEPT if step.wanted.spec["inventoryConfigMapName"] in way.kept else step.inventory
         uid = step.stands.uid if step.stands is not None else way.uids.get(step.ref)
         if self._client.dry_run and step.stands is None:
@@ -210,7 +239,7 @@ class Applier:
         )
 
     def _request_removal(self, step: RequestRemoval, way: _Way) -> None:
-        resource = self._resource(step, step.stands.api_version)
+        resource = self._resource(step)
         self._client.apply(resource, step.body(), force=True, manager=REMOVAL_MANAGER)
         result: Result = "leaving" if step.requested else "returned"
         known, meant = {REMOVAL: step.stands.annotations.get(REMOVAL)}, {REMOVAL: REQUESTED if step.requested else None}
@@ -218,7 +247,7 @@ class Applier:
 
     def _let_go(self, step: LetGo, way: _Way) -> None:
         stands = step.going.stands
-        resource = self._resource(step, stands.api_version)
+        resource = self._resource(step)
         if not stands.deleting:
             with suppress(NotFoundError):
                 self._client.delete(resource, step.ref.name, step.ref.namespace, uid=stands.uid)
@@ -227,7 +256,7 @@ class Applier:
         way.outcomes.append(Outcome(step.ref, way.node, "removed", sentence, before=shown(stands)))
 
     def _set_mark(self, step: SetMark, way: _Way) -> None:
-        resource = self._resource(step, step.mark.stands.api_version)
+        resource = self._resource(step)
         self._client.apply(resource, step.body(), force=True, manager=MARKS_MANAGER)
         known = {DEPLOYED_CELL: step.mark.stands.annotations.get(DEPLOYED_CELL)}
         meant = {DEPLOYED_CELL: step.mark.cell}
@@ -261,6 +290,17 @@ def at_once(ask: Callable[[_Asked], _Answer], asked: Iterable[_Asked]) -> list[_
         except BaseException:
             threads.shutdown(wait=True, cancel_futures=True)
             raise
+
+
+def lacking(error: NotAllowedError, api_version: str, ref: Reference) -> str:
+    """The sentence about a right to write that is missing, with what helps."""
+    said = str(error).rstrip(".")
+    if is_partners(api_version, ref.kind):
+        return (
+            f"{said}; what helps is a ClusterRole with the verbs of {WRITER} on this kind, bound to the account in "
+            f"namespace {ref.namespace}: the kind comes from a partner's definition."
+        )
+    return f"{said}; what helps is a RoleBinding to the ClusterRole {WRITER} in namespace {ref.namespace}."
 
 
 def told(error: KubernetesError, ref: Reference) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from .._dataplane.model import Reference
 from .inventory_text import INVENTORY_KEY, digest_of, inventory_text
@@ -39,6 +39,16 @@ class Create:
         """The object that it is about."""
         return self.wanted.ref
 
+    @property
+    def api_version(self) -> str:
+        """The version of that object."""
+        return self.wanted.api_version
+
+    @property
+    def is_compute(self) -> bool:
+        """Whether a mark depends on it."""
+        return self.wanted.is_compute
+
     def body(self) -> dict[str, Any]:
         """Who it is and its images. Whether it may be deployed is told from the start where it may not."""
         told = {name: self.wanted.spec[name] for name in IDENTITY if name in self.wanted.spec}
@@ -50,19 +60,26 @@ class Create:
 class WriteInventory:
     """The node's inventory ConfigMap. It belongs to the node's service objects and goes with the last of them.
 
-    `unseen` are kinds whose objects may own it as well, by group and kind.
+    It is `due` for the sake of some of them. `unseen` are kinds whose objects may own it as well, by group and kind.
     """
 
     ref: Reference
     text: str
     objects: tuple[Wanted, ...]
     known: Mapping[Reference, str]
+    due: frozenset[Reference] = frozenset()
     unseen: frozenset[tuple[str, str]] = frozenset()
+
+    api_version: ClassVar[str] = "v1"
+    is_compute: ClassVar[bool] = False
 
     def body(self, uids: Mapping[Reference, str], kept: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
         """`uids` are those of objects that were made meanwhile, `kept` the owners that it has besides."""
+        there = {**self.known, **uids}
         owners = [
-            Owner(one.api_version, one.ref.kind, one.ref.name, {**self.known, **uids}[one.ref]) for one in self.objects
+            Owner(one.api_version, one.ref.kind, one.ref.name, there[one.ref])
+            for one in self.objects
+            if one.ref in there
         ]
         metadata = {"labels": LABELS, "ownerReferences": [*(owner.body() for owner in owners), *kept]}
         return _body("v1", self.ref, metadata=metadata, data={INVENTORY_KEY: self.text})
@@ -80,6 +97,16 @@ class Apply:
     def ref(self) -> Reference:
         """The object that it is about."""
         return self.wanted.ref
+
+    @property
+    def api_version(self) -> str:
+        """The version of that object."""
+        return self.wanted.api_version
+
+    @property
+    def is_compute(self) -> bool:
+        """Whether a mark depends on it."""
+        return self.wanted.is_compute
 
     def body(self, stands: Standing | None, inventory: str, uid: str | None) -> dict[str, Any]:
         """All that we apply, with what a person has taken over left out."""
@@ -100,11 +127,17 @@ class RequestRemoval:
     stands: Standing
     requested: bool
     sentence: str
+    is_compute: ClassVar[bool] = False
 
     @property
     def ref(self) -> Reference:
         """The object that it is about."""
         return self.stands.ref
+
+    @property
+    def api_version(self) -> str:
+        """The version of that object."""
+        return self.stands.api_version
 
     def body(self) -> dict[str, Any]:
         """What is not applied any more is taken back."""
@@ -123,17 +156,33 @@ class LetGo:
         """The object that it is about."""
         return self.going.stands.ref
 
+    @property
+    def api_version(self) -> str:
+        """The version of that object."""
+        return self.going.stands.api_version
+
+    @property
+    def is_compute(self) -> bool:
+        """Whether a mark depends on it."""
+        return self.going.is_compute
+
 
 @dataclass(frozen=True, slots=True)
 class SetMark:
     """The cell that computes are deployed in, on a Node, Role or NodeSet."""
 
     mark: Mark
+    is_compute: ClassVar[bool] = False
 
     @property
     def ref(self) -> Reference:
         """The object that it is about."""
         return self.mark.stands.ref
+
+    @property
+    def api_version(self) -> str:
+        """The version of that object."""
+        return self.mark.stands.api_version
 
     def body(self) -> dict[str, Any]:
         """With its uid, so that a Node that is deleted meanwhile is not made anew."""
@@ -147,7 +196,7 @@ Step = Create | WriteInventory | Apply | RequestRemoval | LetGo | SetMark
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The steps of one node, in their order: each relies on those before it."""
+    """The steps of one node, in their order: each relies on those before it, except on those for partners' objects."""
 
     namespace: str
     node: str
@@ -235,8 +284,9 @@ def _coming_steps(world: World, wanted: list[Wanted]) -> list[Step]:
     )
     for name in sorted({one.spec["inventoryConfigMapName"] for one in wanted}):
         named = tuple(one for one in wanted if one.spec["inventoryConfigMapName"] == name)
-        if not all(one.ref in known and _inventory_said(known[one.ref]) in (digest, KEPT) for one in named):
-            steps.append(WriteInventory(Reference("ConfigMap", place, name), text, named, uids, unseen))
+        told = {one.ref for one in named if one.ref in known and _inventory_said(known[one.ref]) in (digest, KEPT)}
+        if due := frozenset(one.ref for one in named) - told:
+            steps.append(WriteInventory(Reference("ConfigMap", place, name), text, named, uids, due, unseen))
     for one in wanted:
         stands = known.get(one.ref)
         if stands is None or differs(one, stands, digest):

@@ -17,7 +17,8 @@ from .._dataplane.plan import unseen_kinds
 from .._dataplane.planned import NodePlan, ServicePlan
 from .._kube.connection import Connection, Settings
 from .._kube.errors import ConflictError, KubernetesError, NotAllowedError
-from .applying import OF_ONE_OBJECT, Outcome, at_once, told
+from .._kube.live import is_partners
+from .applying import OF_ONE_OBJECT, Outcome, at_once, lacking, told
 from .conditions import READY, Run, Service, Told, cut, status_of
 from .events import news_of, post
 from .look import WatchfulClient, World, look
@@ -29,7 +30,6 @@ from .names import (
     SERVICES_MESSAGE,
     SERVICES_READY,
     STATUS_MANAGER,
-    WRITER,
 )
 from .standing import Standing, standing
 from .wanted import Chosen, services_of
@@ -186,6 +186,8 @@ class _Writing:
         results: Mapping[Reference, Mapping[str, Told]],
     ) -> None:
         self._client, self._anew, self._results = client, anew, results
+        #: What may not be written of partners' kinds, by namespace: asked for once, not for every object.
+        self._forbidden: dict[tuple[str, str, str], str] = {}
 
     def status(self, change: _Change) -> _Written:
         """Onto what was read and nothing newer, so that no digest goes back that a run has just written.
@@ -255,12 +257,21 @@ class _Writing:
         return tuple(now[one.ref] for one in members if one.ref in now)
 
     def _read(self, stands: Standing) -> Standing | None:
+        """How it stands now; as it was listed where it is a partner's that may not be got by itself."""
         resource = self._client.resource(stands.api_version, stands.ref.kind)
-        found = self._client.get(resource, stands.ref.name, stands.ref.namespace)
+        try:
+            found = self._client.get(resource, stands.ref.name, stands.ref.namespace)
+        except NotAllowedError:
+            if not is_partners(stands.api_version, stands.ref.kind):
+                raise
+            return stands
         return None if found is None else standing(found)
 
     def _write(self, stands: Standing, body: Mapping[str, Any], subresource: str, outcome: Outcome) -> Outcome:
+        key = (stands.ref.namespace, stands.api_version, stands.ref.kind)
         try:
+            if key in self._forbidden:
+                return _failure(stands, self._forbidden[key])
             resource = self._client.resource(stands.api_version, stands.ref.kind)
             self._client.apply(resource, body, force=True, manager=STATUS_MANAGER, subresource=subresource)
         except ConflictError:
@@ -268,10 +279,10 @@ class _Writing:
         except OF_ONE_OBJECT as error:
             return _failed(stands, error)
         except NotAllowedError as error:
-            raise NotAllowedError(
-                f"{str(error).rstrip('.')}; what helps is a RoleBinding to the ClusterRole {WRITER} "
-                f"in namespace {stands.ref.namespace}."
-            ) from error
+            if not is_partners(stands.api_version, stands.ref.kind):
+                raise NotAllowedError(lacking(error, stands.api_version, stands.ref)) from error
+            self._forbidden[key] = lacking(error, stands.api_version, stands.ref)
+            return _failure(stands, self._forbidden[key])
         return outcome
 
 
@@ -420,7 +431,11 @@ def _sum_of(objects: Sequence[Standing], hidden: int, why: str) -> dict[str, str
 
 
 def _failed(stands: Standing, error: KubernetesError) -> Outcome:
-    return Outcome(stands.ref, stands.node, "failed", told(error, stands.ref), changed=False)
+    return _failure(stands, told(error, stands.ref))
+
+
+def _failure(stands: Standing, sentence: str) -> Outcome:
+    return Outcome(stands.ref, stands.node, "failed", sentence, changed=False)
 
 
 def _named(service: str, instance: str) -> str:

@@ -69,6 +69,11 @@ def read_snapshot(client: Client, namespaces: Sequence[str], images: Mapping[str
     return snapshot(resources, named, held.values(), images, definitions=theirs, unseen=tuple(unseen))
 
 
+def is_partners(api_version: str, kind: str) -> bool:
+    """Whether a kind is a partner's, and neither the data plane's, nor ours, nor one of Kubernetes itself."""
+    return "/" in api_version and (api_version, kind) not in (*NODE_KINDS, *OTHER_KINDS)
+
+
 def _listed(
     client: Client, kinds: Sequence[Resource], namespaces: Sequence[str]
 ) -> tuple[list[ParsedObject], list[UnseenKind]]:
@@ -112,7 +117,7 @@ def _list(client: Client, kind: Resource, namespace: str | None) -> list[ParsedO
     try:
         return client.map_all(parse_object, kind, namespace)
     except NotAllowedError as error:
-        if (kind.api_version, kind.kind) not in (*NODE_KINDS, *OTHER_KINDS):
+        if is_partners(kind.api_version, kind.kind):
             return UnseenKind(
                 kind.api_version.rpartition("/")[0],
                 kind.kind,

@@ -70,7 +70,7 @@ def partner(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Partner]:
     site.kubectl("create", "-f", "-", stdin=json.dumps({**crd, "metadata": {"name": found.plural}}))
     site.kubectl("wait", "--for=condition=Established", f"crd/{found.plural}")
     cr = {"api_version": f"{found.group}/v1", "kind": "Probe"}
-    definition = {"version": 1, "image": "probe:1", "command": "probe", "service_cr": cr}
+    definition = {"version": 1, "image": "probe:1", "command": "probe", "user": "probe", "service_cr": cr}
     probing = {"edpm.openstack.org/service-probe": "true"}
     nodes = [node(0), node(1), node(2, role="plain")]
     for number in (0, 2):
@@ -113,6 +113,33 @@ def test_what_may_not_be_listed_waits_and_everything_else_goes_on(partner: Partn
     assert site.there(partner.plural) == ["node-0", "node-2"]
     partner.tell()
     assert partner.said("node-2")[MESSAGE].startswith("0 of 1 service objects are ready. Probe node-2")
+
+
+def test_what_may_be_listed_and_not_written_fails_alone(partner: Partner) -> None:
+    site = partner.site
+    partner.allow("reads", "list")
+    done = site.reconcile()
+    assert results(done)["NovaExternalCompute/node-0"] == results(done)["NovaExternalCompute/node-1"] == "created"
+    failed = [one for one in done.outcomes if one.result == "failed"]
+    assert {str(one.ref) for one in failed} == {f"Probe {site.namespace}/node-0", f"Probe {site.namespace}/node-2"}
+    for one in failed:
+        assert one.sentence.startswith(f"{partner.user} may not patch {partner.plural} on ")
+        assert "what helps is a ClusterRole with the verbs of edpm-services-writer on this kind" in one.sentence
+    again = site.reconcile()
+    assert {one.result for one in again.outcomes} == {"failed"}, "what could be written is in step"
+
+    partner.allow("writes", "create", "patch", "delete")
+    assert {name for name, result in results(site.reconcile()).items() if result == "created"} == {
+        "Probe/node-0",
+        "Probe/node-2",
+    }
+    told = {one.ref: one for one in partner.tell().outcomes}
+    lacking = [one.sentence for one in told.values() if one.result == "failed"]
+    assert len(lacking) == 2
+    assert all(f"may not patch {partner.plural}/status" in sentence for sentence in lacking)
+    assert partner.said("node-1")[MESSAGE].startswith("0 of 1 service objects are ready. NovaExternalCompute node-1")
+    partner.allow("tells", "get", "patch", resource=f"{partner.plural}/status")
+    assert {one.result for one in partner.tell().outcomes} <= {"updated", "marked"}
 
 
 def test_a_right_that_is_taken_away_leaves_objects_and_their_inventory_as_they_are(partner: Partner) -> None:
