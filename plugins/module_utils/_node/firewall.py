@@ -11,15 +11,19 @@ closed. With firewalld that is a service of its own in every active zone; else a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .commands import Run
 from .disk import Disk
-from .firewalld import Firewalld
 from .labels import Labels
-from .nftables import Nftables
 from .record import PLACED_MODE, Places
 from .systemd import Systemd
+
+if TYPE_CHECKING:
+    from .firewalld import Firewalld
+    from .nftables import Nftables
 
 _FIREWALLD = "firewalld.service"
 #: The section in which a unit of a kind may have commands to be run before it starts.
@@ -30,12 +34,11 @@ class Firewall:
     """The node's firewall."""
 
     def __init__(self, run: Run, disk: Disk, systemd: Systemd, labels: Labels, places: Places) -> None:
+        self._run = run
         self._disk = disk
         self._labels = labels
         self._systemd = systemd
         self._places = places
-        self._nftables = Nftables(run)
-        self._firewalld = Firewalld(run, places.etc / "firewalld")
         self._managed: bool | None = None
 
     def lacking(self, name: str, unit: str, ports: Sequence[str]) -> tuple[str, ...]:
@@ -66,9 +69,24 @@ class Firewall:
         path = self._path(name, unit)
         return (path,) if path.exists() else ()
 
+    # A node reads all that it imports anew in each call, so what most services never need is left out until then.
+    @cached_property
+    def _nftables(self) -> Nftables:
+        from .nftables import Nftables  # noqa: PLC0415  (see above)
+
+        return Nftables(self._run)
+
+    @cached_property
+    def _firewalld(self) -> Firewalld:
+        from .firewalld import Firewalld  # noqa: PLC0415  (see above)
+
+        return Firewalld(self._run, self._places.etc / "firewalld")
+
     def _known(self, name: str, unit: str) -> bool:
         """Whether anything of a service without ports may be left; a node that never had any is asked nothing."""
-        return bool(self.files(name, unit)) or self._firewalld.knows(_tag(name))
+        if self.files(name, unit):
+            return True
+        return (self._places.etc / "firewalld").is_dir() and self._firewalld.knows(_tag(name))
 
     def _apply(self, name: str, unit: str, ports: Sequence[str]) -> None:
         """The file is there as long as any rule may be: by it a later run knows that there is something to undo."""
