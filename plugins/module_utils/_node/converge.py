@@ -73,7 +73,7 @@ class Convergence:
         seen, changes = self._compare(wait=False)
         pull = False
         if changes.switch and self.wanted.contained:
-            self.node.podman.require()
+            self.node.require_podman()
             pull = self.node.podman.needs(self.bundle.image)
         if changes.any:
             self._refuse()
@@ -130,7 +130,7 @@ class Convergence:
     def _switch(self) -> bool:
         pulled = False
         if self.wanted.contained:
-            self.node.podman.require()
+            self.node.require_podman()
             pulled = self.node.podman.provide(self.bundle.image)
         staged = self.home.stage(self.files, self.wanted)
         try:

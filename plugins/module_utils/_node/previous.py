@@ -99,7 +99,7 @@ class Return:
         self.claims.refuse(more_come=False)
         if not wanted.contained:
             return
-        self.node.podman.require()
+        self.node.require_podman()
         if not self.node.podman.has(wanted.image):
             raise ImageMissing(
                 f"The image {wanted.image} of generation {wanted.digest[:7]} of {home.name} is no longer on the node; "

@@ -66,8 +66,7 @@ class Switch:
 
     # --- forth -----------------------------------------------------------------------------------------------------
     def _go(self) -> None:
-        state = self.node.systemd.state(self.wanted.unit)
-        if self.wanted.restart == "never" and state.is_active:
+        if self.wanted.restart == "never" and (state := self.node.systemd.state(self.wanted.unit)).is_active:
             self.home.write_note("pending.json", {"invocation": state.invocation})
             self._install(self.wanted)
             return
