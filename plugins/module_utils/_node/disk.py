@@ -126,16 +126,17 @@ class Disk:
                         "who could send root's files anywhere; make it a folder, or give it to root."
                     )
 
-    def make_folder(self, path: Path, mode: int = 0o700, above: int = 0o700) -> None:
-        """Make a folder where there is none, and those above it."""
+    def make_folder(self, path: Path, mode: int = 0o700, above: int = 0o700, *, settle: bool = True) -> None:
+        """Make a folder where there is none, and those above it; until it is settled, a power cut may take it."""
         if path.is_dir():
             return
         with disk_faults(path):
             if not path.parent.is_dir():
-                self.make_folder(path.parent, above, above)
+                self.make_folder(path.parent, above, above, settle=settle)
             path.mkdir(mode, exist_ok=True)
             path.chmod(mode)
-            self.settle(path.parent)
+            if settle:
+                self.settle(path.parent)
 
     def settle_all(self, folder: Path) -> None:
         """Bring a folder with all that is in it to the platter."""

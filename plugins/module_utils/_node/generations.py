@@ -137,10 +137,11 @@ class Home:
     def stage(self, files: tuple[File, ...], record: Record) -> Path:
         """Write a generation beside its place."""
         try:
-            self._disk.make_folder(self.staging)
+            self._disk.make_folder(self.generations)
+            self._disk.make_folder(self.staging, settle=False)
             for file in files:
                 path = self.staging / file.path
-                self._disk.make_folder(path.parent)
+                self._disk.make_folder(path.parent, settle=False)
                 self._disk.create(New(path, file.content, file.mode))
             self._disk.create(New(self.staging / FILE, record.text()))
             self._disk.settle_all(self.staging)

@@ -61,9 +61,9 @@ class PluggedDisk(Disk):
         if path.exists() or path.is_symlink():
             self.plug.around(f"remove {path.name}", lambda: Disk.remove(self, path))
 
-    def make_folder(self, path: Path, mode: int = 0o700, above: int = 0o700) -> None:
+    def make_folder(self, path: Path, mode: int = 0o700, above: int = 0o700, *, settle: bool = True) -> None:
         if not path.is_dir():
-            self.plug.around(f"make {path.name}", lambda: Disk.make_folder(self, path, mode, above))
+            self.plug.around(f"make {path.name}", lambda: Disk.make_folder(self, path, mode, above, settle=settle))
 
     def remove_tree(self, path: Path) -> None:
         if path.exists():

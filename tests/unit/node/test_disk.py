@@ -7,8 +7,13 @@ import os
 from pathlib import Path
 
 import pytest
+from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Bundle, File, Image
 from ansible_collections.edpm.services.plugins.module_utils._node.disk import Disk, New
 from ansible_collections.edpm.services.plugins.module_utils._node.errors import DiskFault
+from ansible_collections.edpm.services.plugins.module_utils._node.generations import Home
+from ansible_collections.edpm.services.plugins.module_utils._node.record import Places, contents, recorded
+
+from .programs import IMAGE
 
 
 @pytest.fixture
@@ -47,6 +52,25 @@ def test_of_many_files_none_gets_its_name_before_all_are_on_the_platter_and_a_fo
         *("sync b/.1.edpm-new", "sync b/.2.edpm-new", "sync .3.edpm-new"),
         *("rename 1", "rename 2", "rename 3", "sync b", "sync ."),
     ]
+
+
+def test_all_that_is_staged_is_waited_for_once_and_before_it_becomes_a_generation(
+    steps: list[str], tmp_path: Path
+) -> None:
+    places = Places(root=tmp_path)
+    home = Home(Disk(), places, "nova_compute")
+    bundle = Bundle("nova_compute", "a" * 64, Image(IMAGE), {}, (File("conf.d/1", b"1"), File("conf.d/2", b"2")))
+    files = contents(bundle, home.generation(bundle.digest))
+    record = recorded(bundle, files, places)
+    home.stage(files, record)
+    home.adopt(record)
+    staged = steps[steps.index("sync nova_compute") + 1 : -2]
+    folder = "sync nova_compute/generations/.staging"
+    assert sorted(staged) == [
+        folder,
+        *(f"{folder}/{name}" for name in ("bundle.json", "conf.d", "conf.d/1", "conf.d/2")),
+    ]
+    assert steps[-2:] == [f"rename {bundle.digest}", "sync nova_compute/generations"]
 
 
 def test_of_many_files_nothing_is_left_when_one_cannot_be_written(tmp_path: Path) -> None:
