@@ -14,9 +14,24 @@ from dataclasses import replace
 from tests import run_molecule, run_pytest
 from tests.side_by_side import BIN, LOGS, Job, Outcome, run, run_one, verdict
 
-#: They need nothing of the lab.
+#: They need nothing of the lab, so they are begun from the end of the list while its parts are built.
 STATIC = ("test-unit", "lint-sanity", "lint-ansible", "lint-python", "lint-galaxy", "lint-docs", "lint-imports", "docs")
 BUILD = "build-of-the-lab"
+#: Those that take longest, in this order: begun late, each would be the only one that runs in the end.
+LONG = (
+    "e2e-cloud",
+    "e2e-pods",
+    "integration-control",
+    "e2e-node",
+    "e2e-services",
+    "e2e-deploy",
+    "integration-reading",
+    "integration-scale",
+    "e2e-roles",
+    "e2e-tutorial",
+    "e2e-lab",
+    "e2e-demo",
+)
 
 
 def main() -> int:
@@ -24,7 +39,7 @@ def main() -> int:
     began = time.monotonic()
     with ThreadPoolExecutor(1) as beside:
         built = beside.submit(run_one, Job(BUILD, [BIN / "edpm-lab", "build"]))
-        outcomes = [*run([*_static(), *_on_the_lab(built)]), built.result()]
+        outcomes = [*run([*_on_the_lab(built), *_static()]), built.result()]
     print(outcomes[-1])
     failed = sum(not outcome.passed for outcome in outcomes)
     print(f"all of it in {time.monotonic() - began:.0f} s")
@@ -33,12 +48,13 @@ def main() -> int:
 
 
 def _static() -> list[Job]:
-    return [Job(check, ["make", "--no-print-directory", check]) for check in STATIC]
+    return [Job(check, ["make", "--no-print-directory", check]) for check in reversed(STATIC)]
 
 
 def _on_the_lab(built: Future[Outcome]) -> list[Job]:
-    """Those that take long come first, so that no lane is left alone with one of them."""
     found = [*run_pytest.jobs("tests/integration"), *run_pytest.jobs("tests/e2e"), *run_molecule.jobs()]
+    places = {name: place for place, name in enumerate(LONG)}
+    found.sort(key=lambda job: places.get(job.name, len(places)))
     return [replace(job, ready=lambda: _wait_for(built)) for job in found]
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs several test commands, a few at a time, and says how each went.
 
-Each has a lab of its own, so they do not meet, and much of their time they wait. What one printed is shown when it has
-ended, and kept in build/logs.
+Each has a lab of its own, so they do not meet, and much of their time they wait. Those that take longest are begun
+first; one lane begins at the other end of the list, and has what the others leave of the processors. What one printed
+is shown when it has ended, and kept in build/logs.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +26,10 @@ ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 LOGS = ROOT / "build/logs"
 WIDTH = int(os.environ.get("TEST_JOBS", "2"))
+#: Before the commands of the lane that gives way to the others.
+PATIENTLY = ("nice", "-n", "10")
+#: Bytecode that nobody keeps is compiled anew by each of some thousand processes.
+UNWANTED = ("PYTHONDONTWRITEBYTECODE",)
 
 
 @dataclass(frozen=True)
@@ -53,14 +60,27 @@ def run(jobs: Sequence[Job]) -> list[Outcome]:
     """Run all, print what each printed as soon as it has ended, and then a table."""
     # The commands are tied to this process: they end with it, and take their labs down.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
+    waiting, ended = deque(jobs), dict[str, Outcome]()
+
+    def lane(take: Callable[[], Job], before: Sequence[str] = ()) -> None:
+        with suppress(IndexError):
+            while True:
+                job = take()
+                ended[job.name] = run_one(job, before)
+
     with ThreadPoolExecutor(WIDTH) as pool:
-        outcomes = list(pool.map(run_one, jobs))
+        lanes = [pool.submit(lane, waiting.popleft) for _ in range(max(1, WIDTH - 1))]
+        if WIDTH > 1:
+            lanes.append(pool.submit(lane, waiting.pop, PATIENTLY))
+    for one in lanes:
+        one.result()
+    outcomes = [ended[job.name] for job in jobs]
     print("\n" + "\n".join(map(str, outcomes)), flush=True)
     return outcomes
 
 
-def run_one(job: Job) -> Outcome:
-    """Run it and print what it printed."""
+def run_one(job: Job, before: Sequence[str] = ()) -> Outcome:
+    """Run it, with words before its command, and print what it printed."""
     job.ready()
     if reason := job.hindrance():
         return Outcome(job.name, passed=False, reason=reason)
@@ -70,9 +90,9 @@ def run_one(job: Job) -> Outcome:
     log = LOGS / f"{job.name}.log"
     with log.open("w") as out:
         code = subprocess.run(
-            [*tied(), *job.argv],
+            [*tied(), *before, *job.argv],
             cwd=ROOT,
-            env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
+            env={**_environment(), "PATH": f"{BIN}:{os.environ['PATH']}"},
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
@@ -81,6 +101,10 @@ def run_one(job: Job) -> Outcome:
     outcome = Outcome(job.name, code == 0, time.monotonic() - began)
     print(f"\n== {job.name}\n{log.read_text(errors='replace')}\n{outcome}", flush=True)
     return outcome
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in UNWANTED}
 
 
 def verdict(outcomes: Sequence[Outcome]) -> int:

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The checks run in lanes: all of them once, the long ones from the front, and one lane from the end."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import run_checks, run_molecule, run_pytest, side_by_side
+from tests.side_by_side import Job, run
+
+TELL = "import os, sys; print(sys.argv[1], os.nice(0), os.environ.get('PYTHONDONTWRITEBYTECODE'))"
+
+
+@pytest.fixture(autouse=True)
+def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(side_by_side, "LOGS", tmp_path)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+
+
+def jobs(*names: str) -> list[Job]:
+    return [Job(name, [sys.executable, "-c", TELL, name]) for name in names]
+
+
+def told(folder: Path, name: str) -> list[str]:
+    return (folder / f"{name}.log").read_text().split()
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_every_job_runs_and_is_told_of_in_the_order_of_the_list(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(side_by_side, "WIDTH", width)
+    names = ["one", "two", "three", "four", "five"]
+    assert [(one.name, one.passed) for one in run(jobs(*names))] == [(name, True) for name in names]
+
+
+def test_the_last_is_begun_at_once_and_gives_way_to_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(side_by_side, "WIDTH", 2)
+    run(jobs("first", "last"))
+    own = int(told(tmp_path, "first")[1])
+    assert int(told(tmp_path, "last")[1]) == min(19, own + 10)
+
+
+def test_a_lane_that_is_alone_gives_way_to_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(side_by_side, "WIDTH", 1)
+    run(jobs("first", "last"))
+    assert told(tmp_path, "first")[1] == told(tmp_path, "last")[1]
+
+
+def test_bytecode_is_kept_whatever_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    run(jobs("only"))
+    assert told(tmp_path, "only")[2] == "None"
+
+
+def test_the_long_ones_are_checks_that_there_are() -> None:
+    found = [*run_pytest.jobs("tests/integration"), *run_pytest.jobs("tests/e2e"), *run_molecule.jobs()]
+    assert set(run_checks.LONG) <= {job.name for job in found}
