@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from .._config.sources import Layer
 from .._dataplane.planned import ConfigSource
@@ -153,7 +154,7 @@ def fit(fitted: Fitted) -> Fitted:
     if mode == HOST:
         daemons, fitted = choice(fitted, DAEMONS, (MODULAR, MONOLITHIC))
         return _with_tls(replace(fitted, running=_on_node(fitted.running, daemons)), daemons)
-    return _with_tls(fitted, "")
+    return _with_tls(_with_room_for_certificates(fitted), "")
 
 
 def _on_node(running: Running, daemons: str) -> Running:
@@ -181,6 +182,22 @@ def _on_node(running: Running, daemons: str) -> Running:
 
 
 # --- TLS --------------------------------------------------------------------------------------------------------------
+def _with_room_for_certificates(fitted: Fitted) -> Fitted:
+    """The folder of QEMU's certificates before there are any, unless the deployer has something else in its place.
+
+    A guest sees for all its life what the container had when it started. Without the folder, guests that run when
+    certificates come could not move.
+    """
+    service, folder = fitted.service, PurePosixPath(_QEMU_PKI)
+    theirs = [*(one.target for one in service.extra_mounts), *(one.directory for one in service.sources)]
+    if any(folder.is_relative_to(one) or PurePosixPath(one).is_relative_to(folder) for one in theirs):
+        return fitted
+    running, place = fitted.running, f"{fitted.who.live}{_QEMU_PKI}"
+    mounts = (*running.mounts, Mount(place, _QEMU_PKI, ("ro",), own=True))
+    folders = (*running.folders, Folder(fitted.who.home, mode=0o700), Folder(place, mode=0o755))
+    return replace(fitted, running=replace(running, mounts=mounts, folders=folders))
+
+
 def _with_tls(fitted: Fitted, daemons: str) -> Fitted:
     """Certificates make libvirt listen, for guests that move here."""
     given = [one for one in fitted.service.sources if one.directory == _PKI]

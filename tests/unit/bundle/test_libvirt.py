@@ -4,9 +4,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.bundle import bundle
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.model import Reference
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned import (
+    ConfigSource,
+    ExtraMount,
+    Layer,
+    Origin,
+)
 
 from .definitions import IMAGE, keyed, live_of, node_files_of, parcelled, text_of
 
@@ -91,6 +99,28 @@ def test_in_a_container_certificates_lie_in_folders_that_only_root_reaches() -> 
     found = bundle(keyed("libvirt", TLS))
     assert '"/usr/sbin/libvirtd --listen"' in found.kolla
     assert text_of(found, "/etc/libvirt/libvirtd.conf").endswith("listen_tls = 1\nlisten_tcp = 0\n")
+
+
+def test_guests_that_start_before_certificates_come_see_them_later() -> None:
+    volume = f"Volume={LIVE}/etc/pki/qemu:/etc/pki/qemu:ro\n"
+    without, with_tls = (parcelled(keyed("libvirt", keys)) for keys in ({}, TLS))
+    for sent in (without, with_tls):
+        assert sent.units["edpm_libvirt.container"].count(volume) == 1
+        modes = {one.path: one.mode for one in sent.folders}
+        assert (modes["/var/lib/openstack/libvirt"], modes[f"{LIVE}/etc/pki/qemu"]) == (0o700, 0o755)
+    assert not [path for path in live_of(without) if "pki" in path]
+
+
+@pytest.mark.parametrize("target", ["/etc/pki", "/etc/pki/qemu", "/etc/pki/qemu/mine"])
+def test_what_a_deployer_has_in_the_place_of_qemus_certificates_is_not_covered(target: str) -> None:
+    plan = keyed("libvirt", {})
+    mounted = replace(plan, extra_mounts=(ExtraMount(target, "/srv/pki"),))
+    unit = parcelled(mounted).units["edpm_libvirt.container"]
+    assert LIVE not in unit
+    assert f"Volume=/srv/pki:{target}\n" in unit
+    origin = Origin(Reference("Secret", "openstack", "mine"), "key ca-cert.pem")
+    file = ConfigSource(origin, "/etc/pki/qemu", "ca-cert.pem", Layer.DEPLOYER, True, b"MINE")
+    assert LIVE not in parcelled(replace(plan, sources=(file,))).units["edpm_libvirt.container"]
 
 
 def test_on_a_node_certificates_are_where_its_programs_look() -> None:
