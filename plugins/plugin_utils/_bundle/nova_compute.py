@@ -178,6 +178,9 @@ def _settings(service: ServicePlan, over: str) -> Iterator[tuple[str, str]]:
             yield "live_migration_inbound_addr", service.identity.my_ip
         yield "live_migration_uri", f"qemu+ssh://nova@%s/system?keyfile={_KEY_FILE}&proxy=netcat&no_tty=1"
     elif over == migration.TLS:
+        # Also for the guest's memory and disks: libvirt would say the node's own name, which need not be certified.
+        if service.identity and service.identity.peer_name:
+            yield "live_migration_inbound_addr", service.identity.peer_name
         yield "live_migration_uri", "qemu+tls://%s/system"
         yield "live_migration_with_native_tls", "True"
 

@@ -24,7 +24,7 @@ def identity(
     errors: list[str] = []
     host = _host(node, connection.variables, errors)
     my_ip = _my_ip(node, section, connection, errors)
-    return Identity(host_of(host, instance), my_ip, state_path(plain_path, instance)), tuple(errors)
+    return Identity(host_of(host, instance), my_ip, state_path(plain_path, instance), host), tuple(errors)
 
 
 def host_specific(who: Identity) -> bytes:

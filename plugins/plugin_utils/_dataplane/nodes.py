@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .certificates import certificate_uses
+from .certified_names import with_certified_names
 from .connections import Reached, reach
 from .definitions import ServiceDefinition
 from .extras import Additions, OfNode
@@ -65,7 +66,7 @@ def plan_node(room: Room, placement: Placement) -> NodePlan | LeftAlone:
         network_attachments=placement.inherited.network_attachments,
         inventory_config_map=inventory_config_map(node, placement),
         extra_mounts=placement.inherited.section.extra_mounts,
-        services=services,
+        services=with_certified_names(services, reached.connection.ansible_host),
         notes=told(reached.notes),
         errors=told((*placement.errors, *reached.errors)),
         blocked=told((*blocked(room.index, placement), *reached.blocked)),

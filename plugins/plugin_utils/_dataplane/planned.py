@@ -106,11 +106,15 @@ class ServiceObject:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """How nova-compute calls itself; `my_ip` is None where nothing tells an address."""
+    """How nova-compute calls itself; `my_ip` is None where nothing tells an address.
+
+    `peer_name` is what other computes call its node where they need a name that a certificate has.
+    """
 
     host: str
     my_ip: str | None
     state_path: str
+    peer_name: str = ""
 
 
 def exactly(name: str) -> str:

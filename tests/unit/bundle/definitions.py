@@ -70,7 +70,7 @@ def keyed(
         origin = Origin(Reference("ServiceProfile", "openstack", "group"), "spec.customServiceConfig")
         folder = definition.conf_d or ""
         sources.append(ConfigSource(origin, folder, definition.profile_file, Layer.PROFILE, False, profile))
-    who = Identity("compute-0", my_ip, f"/var/lib/nova{f'-{instance}' if instance else ''}")
+    who = Identity("compute-0", my_ip, f"/var/lib/nova{f'-{instance}' if instance else ''}", "compute-0.ctlplane")
     return ServicePlan(
         service,
         instance,

@@ -41,6 +41,7 @@ OVER_TLS = """\
 host = compute-0
 
 [libvirt]
+live_migration_inbound_addr = compute-0.ctlplane
 live_migration_uri = qemu+tls://%s/system
 live_migration_with_native_tls = True
 """

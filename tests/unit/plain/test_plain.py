@@ -172,6 +172,12 @@ def test_an_instance_has_a_host_and_a_state_of_its_own() -> None:
     assert (wanted.host, wanted.state_path) == ("edpm-compute-0-fast", "/var/lib/nova-fast")
 
 
+def test_over_tls_an_instance_is_called_like_its_node_which_is_what_a_certificate_can_have() -> None:
+    found = content(made(instance="fast", options={"edpm_nova_compute_migration": "tls"}), "02-nova-host-specific.conf")
+    assert b"host = edpm-compute-0-fast\n" in found
+    assert b"live_migration_inbound_addr = edpm-compute-0\n" in found
+
+
 def test_a_service_without_an_identity_has_no_host_file() -> None:
     files = [{"name": "01.conf", "content": "[DEFAULT]\n"}]
     wanted = plan(options("cinder_volume", custom_service_config="[DEFAULT]\ndebug = True\n", files=files))
