@@ -18,6 +18,7 @@ from edpm_lab.cloud import Cloud
 from edpm_lab.data_plane import DataPlane
 from edpm_lab.labs import Lab
 from edpm_lab.nodes import Nodes
+from edpm_lab.pki import create_authority
 from edpm_lab.servers import Server
 
 #: Two computes in one cell, so that a server can move, and one in the other.
@@ -95,6 +96,15 @@ class Site:
             old.unlink()
         self.cloud.manifests(control, metadata=self.metadata)
         self.plane.write(self.folder / "data-plane")
+
+    def migrate_over_tls(self, *names: str) -> None:
+        """From the next deployment on: with certificates as the data plane operator has them made."""
+        ca = create_authority(self.folder / "ca", "rootca-libvirt")
+        for name in names:
+            made = ca.server(name, [f"{name}.ctlplane.example.com", self.nodes.address(name)])
+            files = {"tls.crt": made.certificate, "tls.key": made.key, "ca.crt": ca.certificate}
+            self.plane.certificates[name] = {key: path.read_text() for key, path in files.items()}
+            self.plane.variables[name] = {"edpm_nova_compute_migration": "tls"}
 
     def computes(self) -> dict[str, tuple[str, str]]:
         """State and status of every compute of ours, as Nova tells them."""

@@ -9,8 +9,13 @@ from __future__ import annotations
 import re
 
 from edpm_lab import servers
+from edpm_lab.servers import Server
 
 from .site import CELLS, FIRST, SECOND, SNIPPET, THIRD, Site
+from .wire import heard
+
+#: Where libvirt listens for others, and where QEMU does for the memory and the disks of a guest.
+LIBVIRT_TLS, QEMU = 16514, range(49152, 49216)
 
 
 def restarted(before: dict[str, str], after: dict[str, str]) -> set[str]:
@@ -20,12 +25,29 @@ def restarted(before: dict[str, str], after: dict[str, str]) -> set[str]:
     return found
 
 
+def migrated(site: Site, server: Server, host: str, *, live: bool) -> bool:
+    """Whether Nova has moved a server between the computes of a cell, and libvirt has its domain there alone."""
+    for each in (FIRST, SECOND):
+        site.cloud.await_compute(each)  # one that has not reported for a minute takes part in no migration
+    status, where, moved = servers.migrate(site.cloud, server.uuid, host, live=live)
+    print(f"{'live' if live else 'cold'} migration to {host}: {moved}, {status} on {where}")
+    there, left = (server.domain in site.domains(one) for one in sorted((FIRST, SECOND), key=lambda one: one != host))
+    return (status, where, there, left) == ("ACTIVE", host, True, False)
+
+
+def test_a_server_moves_between_the_computes_of_a_cell_cold_and_live(site: Site) -> None:
+    server = site.running[SECOND]
+    assert migrated(site, server, FIRST, live=False)
+    assert migrated(site, server, SECOND, live=True)
+
+
 def test_a_rolling_change_keeps_servers_running_and_moves_metadata_into_the_cells(site: Site) -> None:
     before = {name: site.started(server) for name, server in site.running.items()}
     when, _uuid = servers.metadata(site.cloud, site.running[FIRST].uuid)
     site.cloud.up(["cell-metadata"])
     site.cloud.inside("systemctl", "stop", "nova-api-metadata")
     site.metadata = "cells"
+    site.migrate_over_tls(FIRST, SECOND)
     site.plane.profile = "[DEFAULT]\nresume_guests_state_on_host_boot = true\n"
 
     shown = site.play("deploy", "-e", "edpm_deploy_batch=1")
@@ -67,16 +89,14 @@ def test_a_snippet_that_breaks_the_service_is_rolled_back_and_the_compute_stays_
     assert site.domains(SECOND) == [site.running[SECOND].domain]
 
 
-def test_a_server_moves_between_the_computes_of_a_cell_cold_and_live(site: Site) -> None:
+def test_a_running_server_moves_over_tls_where_the_computes_have_certificates(site: Site) -> None:
     server = site.running[SECOND]
-    for live, host in ((False, FIRST), (True, SECOND)):
-        for each in (FIRST, SECOND):
-            site.cloud.await_compute(each)  # one that has not reported for a minute takes part in no migration
-        status, where, moved = servers.migrate(site.cloud, server.uuid, host, live=live)
-        print(f"{'live' if live else 'cold'} migration to {host}: {moved}, {status} on {where}")
-        assert (status, where) == ("ACTIVE", host), moved
-        assert server.domain in site.domains(host)
-    assert server.domain not in site.domains(FIRST)
+    with heard(site.nodes, FIRST, SECOND) as wire:
+        moved = migrated(site, server, FIRST, live=True)
+    print(f"{SECOND} opened on {FIRST}: {wire}")
+    assert moved
+    assert {LIBVIRT_TLS, *wire.opened} == wire.with_tls
+    assert any(port in QEMU for port in wire.with_tls)
 
 
 def test_a_cell_move_is_refused_by_the_plan_and_by_the_node_itself(site: Site) -> None:

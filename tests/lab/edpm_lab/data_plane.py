@@ -59,6 +59,10 @@ class DataPlane:
     annotations: dict[str, dict[str, str]] = field(default_factory=dict)
     #: The customServiceConfig of nodes, for nova-compute.
     snippets: dict[str, str] = field(default_factory=dict)
+    #: Variables of nodes beside those that all have.
+    variables: dict[str, dict[str, str]] = field(default_factory=dict)
+    #: The keys of the Secrets with the certificates of nodes, for libvirt.
+    certificates: dict[str, Mapping[str, str]] = field(default_factory=dict)
     #: What all computes are told.
     profile: str = ""
     ceph: Ceph | None = None
@@ -92,7 +96,7 @@ class DataPlane:
             computes.append(CEPH_FILES)
             guests.append(CEPH_FILES)
         yield service("nova", computes)
-        yield service("libvirt", guests[1:], guests[:1])
+        yield self._libvirt(service("libvirt", guests[1:], guests[:1]))
         yield resource(
             "edpm.openstack.org/v1beta1",
             "ServiceProfile",
@@ -100,6 +104,13 @@ class DataPlane:
             spec={"service": "nova_compute", "customServiceConfig": self._profile()},
         )
         yield resource(GROUP, "OpenStackDataPlaneRole", ROLE, self._role_annotations(), spec=self._role(nodes))
+
+    def _libvirt(self, plain: Manifest) -> Manifest:
+        """The service, with certificates as the data plane operator's own has them."""
+        if not self.certificates:
+            return plain
+        wanted = {"contents": ["dnsnames", "ips"], "networks": ["ctlplane"]}
+        return {**plain, "spec": {**plain["spec"], "tlsCerts": {"default": wanted}}}
 
     def _role_annotations(self) -> dict[str, str]:
         return {"edpm.openstack.org/profile-nova_compute": PROFILE}
@@ -127,8 +138,12 @@ class DataPlane:
         nodes = Nodes(self.lab)
         for name, cell in self.cells.items():
             annotations = {"nova.openstack.org/cell": f"nova-{cell}" if cell else "", **self.annotations.get(name, {})}
-            spec = {"role": ROLE, "hostName": name, "ansibleHost": nodes.address(name)}
+            spec: Manifest = {"role": ROLE, "hostName": name, "ansibleHost": nodes.address(name)}
+            if name in self.variables:
+                spec["node"] = {"ansibleVars": self.variables[name]}
             yield resource(GROUP, "OpenStackDataPlaneNode", name, annotations, spec=spec)
+        for name, keys in self.certificates.items():
+            yield secret(f"cert-libvirt-default-{name}", keys)
         for name, snippet in self.snippets.items():
             compute = {"dataplaneNodeName": name, "cellName": f"nova-{self.cells[name]}"}
             yield resource(
