@@ -20,7 +20,8 @@ from .._kube.errors import (
     RefusedError,
 )
 from .._kube.live import is_partners
-from .chains import Apply, Chain, Create, LetGo, RequestRemoval, SetMark, Step, WriteInventory, taken_over
+from .chains import Apply, Chain, Create, LetGo, RequestRemoval, SetMark, Step, taken_over
+from .inventories import WriteInventory
 from .marks import Compute
 from .names import (
     DEPLOYED_CELL,

@@ -4,20 +4,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from .._dataplane.model import Reference
-from .inventory_text import INVENTORY_KEY, digest_of, inventory_text
+from .inventories import Inventories, WriteInventory, inventory_said, object_body
+from .inventory_text import digest_of
 from .leaving import Going
 from .look import World
 from .marks import Mark, is_compute, node_mark
 from .names import DEPLOYED_CELL, FINALIZER, INVENTORY, KEPT, NODE, REMOVAL, REQUESTED
-from .standing import Owner, Standing
+from .standing import Standing
 from .wanted import Chosen, Wanted
 
-LABELS = {"app.kubernetes.io/managed-by": "edpm.services", "app.kubernetes.io/part-of": "edpm.services"}
 #: What says which object it is, and never changes.
 IDENTITY = ("dataplaneNodeName", "instance", "cellName")
 #: All that we may set.
@@ -53,36 +53,7 @@ class Create:
         """Who it is and its images. Whether it may be deployed is told from the start where it may not."""
         told = {name: self.wanted.spec[name] for name in IDENTITY if name in self.wanted.spec}
         held = {} if self.wanted.spec["deploy"] else {"deploy": False}
-        return _body(self.wanted.api_version, self.ref, spec={**told, **held, **self.wanted.images})
-
-
-@dataclass(frozen=True, slots=True)
-class WriteInventory:
-    """The node's inventory ConfigMap. It belongs to the node's service objects and goes with the last of them.
-
-    It is `due` for the sake of some of them. `unseen` are kinds whose objects may own it as well, by group and kind.
-    """
-
-    ref: Reference
-    text: str
-    objects: tuple[Wanted, ...]
-    known: Mapping[Reference, str]
-    due: frozenset[Reference] = frozenset()
-    unseen: frozenset[tuple[str, str]] = frozenset()
-
-    api_version: ClassVar[str] = "v1"
-    is_compute: ClassVar[bool] = False
-
-    def body(self, uids: Mapping[Reference, str], kept: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
-        """`uids` are those of objects that were made meanwhile, `kept` the owners that it has besides."""
-        there = {**self.known, **uids}
-        owners = [
-            Owner(one.api_version, one.ref.kind, one.ref.name, there[one.ref])
-            for one in self.objects
-            if one.ref in there
-        ]
-        metadata = {"labels": LABELS, "ownerReferences": [*(owner.body() for owner in owners), *kept]}
-        return _body("v1", self.ref, metadata=metadata, data={INVENTORY_KEY: self.text})
+        return object_body(self.wanted.api_version, self.ref, spec={**told, **held, **self.wanted.images})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +88,7 @@ class Apply:
         }
         if uid:
             metadata["uid"] = uid
-        return _body(self.wanted.api_version, self.ref, metadata=metadata, spec=our_fields(self.wanted, stands))
+        return object_body(self.wanted.api_version, self.ref, metadata=metadata, spec=our_fields(self.wanted, stands))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +113,7 @@ class RequestRemoval:
     def body(self) -> dict[str, Any]:
         """What is not applied any more is taken back."""
         said = {"annotations": {REMOVAL: REQUESTED}} if self.requested else {}
-        return _body(self.stands.api_version, self.ref, metadata={"uid": self.stands.uid, **said})
+        return object_body(self.stands.api_version, self.ref, metadata={"uid": self.stands.uid, **said})
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +159,7 @@ class SetMark:
         """With its uid, so that a Node that is deleted meanwhile is not made anew."""
         stands = self.mark.stands
         metadata = {"uid": stands.uid, "annotations": {DEPLOYED_CELL: self.mark.cell}}
-        return _body(stands.api_version, self.ref, metadata=metadata)
+        return object_body(stands.api_version, self.ref, metadata=metadata)
 
 
 Step = Create | WriteInventory | Apply | RequestRemoval | LetGo | SetMark
@@ -203,8 +174,18 @@ class Chain:
     steps: tuple[Step, ...]
 
 
-def chains(world: World, wanted: Iterable[Wanted], going: Iterable[Going], chosen: Chosen) -> list[Chain]:
-    """One for each chosen node that something is to be done for."""
+def chains(
+    world: World,
+    wanted: Iterable[Wanted],
+    going: Iterable[Going],
+    chosen: Chosen,
+    lost: Collection[Reference] = frozenset(),
+) -> list[Chain]:
+    """One for each chosen node that something is to be done for.
+
+    `lost` are inventories that are known not to be there, although the objects that they belong to say they were
+    written. Of nodes that something leaves this is seen in the world.
+    """
     coming: defaultdict[tuple[str, str], list[Wanted]] = defaultdict(list)
     leaving: defaultdict[tuple[str, str], list[Going]] = defaultdict(list)
     for one in wanted:
@@ -212,9 +193,10 @@ def chains(world: World, wanted: Iterable[Wanted], going: Iterable[Going], chose
     for other in going:
         leaving[other.stands.ref.namespace, other.stands.node].append(other)
     there = _cells(world)
+    inventories = Inventories(world, [one for ones in leaving.values() for one in ones], lost)
     found = [
-        Chain(*key, tuple(_steps(world, key, coming[key], leaving[key], there.get(key, {}))))
-        for key in sorted({*coming, *leaving, *_marked(world)})
+        Chain(*key, tuple(_steps(inventories, key, coming[key], leaving[key], there.get(key, {}))))
+        for key in sorted({*coming, *leaving, *inventories.left, *_marked(world)})
         if chosen.has_node(*key)
     ]
     return [chain for chain in found if chain.steps]
@@ -246,16 +228,22 @@ def differs(wanted: Wanted, stands: Standing, inventory: str) -> bool:
         or not stands.ours <= fields.keys()
         or FINALIZER not in stands.finalizers
         or wanted.owner not in stands.owners
-        or _inventory_said(stands) not in (inventory, KEPT)
+        or inventory_said(stands) not in (inventory, KEPT)
     )
 
 
 def _steps(
-    world: World, key: tuple[str, str], wanted: list[Wanted], going: list[Going], there: Mapping[Reference, str]
+    inventories: Inventories,
+    key: tuple[str, str],
+    wanted: list[Wanted],
+    going: list[Going],
+    there: Mapping[Reference, str],
 ) -> list[Step]:
-    steps: list[Step] = []
-    if wanted:
-        steps += _coming_steps(world, wanted)
+    """New objects first, then the inventory that belongs to them, then our fields, which say that it is there."""
+    world, text = inventories.world, inventories.text(key, wanted)
+    steps: list[Step] = [Create(one) for one in wanted if one.ref not in world.standings]
+    steps += inventories.missing(key, text, wanted)
+    steps += _coming_steps(inventories, wanted, digest_of(text or ""))
     for one in going:
         if one.free:
             steps.append(LetGo(one))
@@ -270,34 +258,15 @@ def _steps(
     return steps
 
 
-def _coming_steps(world: World, wanted: list[Wanted]) -> list[Step]:
-    """New objects first, then the inventory that belongs to them, then our fields, which say that it is there."""
-    text = inventory_text(wanted[0].node)
-    digest = digest_of(text)
-    known = {one.ref: world.standings[one.ref] for one in wanted if one.ref in world.standings}
-    steps: list[Step] = [Create(one) for one in wanted if one.ref not in known]
-    uids = {ref: one.uid for ref, one in known.items()}
-    place = wanted[0].ref.namespace
-    definitions = world.definitions(place)
-    unseen = frozenset(
-        (definitions[name].api_version.rpartition("/")[0], definitions[name].kind) for name in world.unseen(place)
-    )
-    for name in sorted({one.spec["inventoryConfigMapName"] for one in wanted}):
-        named = tuple(one for one in wanted if one.spec["inventoryConfigMapName"] == name)
-        told = {one.ref for one in named if one.ref in known and _inventory_said(known[one.ref]) in (digest, KEPT)}
-        if due := frozenset(one.ref for one in named) - told:
-            steps.append(WriteInventory(Reference("ConfigMap", place, name), text, named, uids, due, unseen))
+def _coming_steps(inventories: Inventories, wanted: Sequence[Wanted], digest: str) -> Iterator[Step]:
     for one in wanted:
-        stands = known.get(one.ref)
-        if stands is None or differs(one, stands, digest):
-            steps.append(Apply(one, stands, digest))
+        stands = inventories.world.standings.get(one.ref)
+        # Where another's inventory is gone, ours takes its place and is kept in step from now on.
+        ours_now = stands is not None and inventory_said(stands) == KEPT and inventories.is_lost(one)
+        if stands is None or differs(one, stands, digest) or ours_now:
+            yield Apply(one, stands, digest)
         if stands is not None and REMOVAL in stands.annotations:
-            steps.append(RequestRemoval(stands, False, "its node asks for it again"))
-    return steps
-
-
-def _inventory_said(stands: Standing) -> str | None:
-    return stands.annotations.get(INVENTORY)
+            yield RequestRemoval(stands, False, "its node asks for it again")
 
 
 def _cells(world: World) -> dict[tuple[str, str], dict[Reference, str]]:
@@ -316,10 +285,3 @@ def _marked(world: World) -> list[tuple[str, str]]:
         for ref, one in world.standings.items()
         if ref.kind == NODE and one.annotations.get(DEPLOYED_CELL)
     ]
-
-
-def _body(
-    api_version: str, ref: Reference, *, metadata: Mapping[str, Any] | None = None, **rest: Any
-) -> dict[str, Any]:
-    named = {"name": ref.name, "namespace": ref.namespace, **(metadata or {})}
-    return {"apiVersion": api_version, "kind": ref.kind, "metadata": named, **rest}

@@ -9,14 +9,18 @@ import yaml
 
 from .._dataplane.connections import INVENTORY_KEY
 from .._dataplane.fields import plain
-from .._dataplane.planned import NodePlan
+from .._dataplane.planned import Connection, NodePlan
 
-__all__ = ["INVENTORY_KEY", "digest_of", "inventory_text"]
+__all__ = ["INVENTORY_KEY", "digest_of", "inventory_text", "text_of"]
 
 
 def inventory_text(node: NodePlan) -> str:
     """A static inventory in YAML with the one host. Same plan, same bytes."""
-    reached = node.connection
+    return text_of(node.name, node.connection)
+
+
+def text_of(name: str, reached: Connection) -> str:
+    """The same of a node that is not in the plan any more."""
     told = {
         "ansible_host": reached.ansible_host,
         "ansible_user": reached.ansible_user,
@@ -26,7 +30,7 @@ def inventory_text(node: NodePlan) -> str:
         **{name: plain(value) for name, value in reached.variables.items()},
         **{name: value for name, value in told.items() if value is not None},
     }
-    hosts = {"all": {"hosts": {node.name: variables}}}
+    hosts = {"all": {"hosts": {name: variables}}}
     return str(yaml.safe_dump(hosts, sort_keys=True, allow_unicode=True, width=120))
 
 

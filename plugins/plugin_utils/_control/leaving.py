@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from .._dataplane.connections import INVENTORY_KEY
 from .._dataplane.definitions import ServiceDefinition
 from .._dataplane.model import Reference
 from .look import World
 from .names import ABANDON, FINALIZER
 from .standing import Standing
-from .wanted import Chosen, Untouched, planned_nodes, services_of
+from .wanted import Chosen, Untouched, services_of
 
 REMOVED = "Removed"
 
@@ -46,7 +47,7 @@ def leaving_objects(world: World, wanted: Collection[Reference], chosen: Chosen)
     going: list[Going] = []
     untouched: list[Untouched] = []
     said = {one.service_object: one.sentence for one in world.plan.leaving}
-    known = set(planned_nodes(world))
+    known = world.described
     faulty = {(node.namespace, node.name): node.errors for node in world.plan.nodes if node.errors}
     staying = {_place(one) for one in world.service_objects() if one.ref in wanted}
     for one in world.service_objects():
@@ -68,7 +69,19 @@ def leaving_objects(world: World, wanted: Collection[Reference], chosen: Chosen)
     return going, untouched
 
 
-def _why(one: Standing, said: Mapping[Reference, str], known: set[tuple[str, str]]) -> str | None:
+def unreached_sentence(world: World, one: Standing) -> str | None:
+    """Why nobody gets to the node that an object is to leave; None where its Node, or its inventory, tells how."""
+    ref = world.lost_inventory(one)
+    if ref is None or (one.ref.namespace, one.node) in world.described:
+        return None
+    return (
+        f"{one.ref} waits until its services are off {one.node}, and neither the Node nor {ref}, which tells how to "
+        f"reach it, exists; create the ConfigMap with an inventory of that host under the key {INVENTORY_KEY}, or, "
+        f'where the machine is lost, set the annotation {ABANDON}: "true" on the object.'
+    )
+
+
+def _why(one: Standing, said: Mapping[Reference, str], known: Collection[tuple[str, str]]) -> str | None:
     """The sentence that says why it is to go; None where it is not, or is not ours to let go."""
     if FINALIZER not in one.finalizers:
         return None

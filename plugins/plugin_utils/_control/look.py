@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 from .._dataplane.built_in import BUILT_IN
@@ -45,6 +46,17 @@ class World:
             found = ((one, self.snapshot.why_unseen(one, namespace)) for one in self.definitions(namespace).values())
             self._unseen[namespace] = {one.name: sentence for one, sentence in found if sentence is not None}
         return self._unseen[namespace]
+
+    @cached_property
+    def described(self) -> frozenset[tuple[str, str]]:
+        """Namespace and name of every node that somebody describes."""
+        return frozenset((node.namespace, node.name) for node in self.snapshot.resources.nodes)
+
+    def lost_inventory(self, one: Standing) -> Reference | None:
+        """The ConfigMap with the inventory of a node that a service object leaves, where it is not there."""
+        name = one.spec.get("inventoryConfigMapName")
+        ref = Reference("ConfigMap", one.ref.namespace, str(name))
+        return ref if name and ref not in self.snapshot.stores else None
 
     def service_objects(self) -> list[Standing]:
         """The service objects, in the order of their names."""

@@ -21,8 +21,10 @@ from .._kube.live import is_partners
 from .applying import OF_ONE_OBJECT, Outcome, at_once, lacking, told
 from .conditions import READY, Run, Service, Told, cut, status_of
 from .events import news_of, post
+from .leaving import unreached_sentence
 from .look import WatchfulClient, World, look
 from .names import (
+    FINALIZER,
     MARKED_KINDS,
     ROLE,
     ROLLBACK,
@@ -332,8 +334,9 @@ def services_in(world: World) -> Services:
             staying = _unless_rolled_back(one, found[one.ref])
             found[one.ref] = [*staying, *_former(world, one, staying, faults[one.ref])]
         else:
+            waits = tuple(filter(None, (unreached_sentence(world, one),))) if FINALIZER in one.finalizers else ()
             found[one.ref] = [
-                Service(_named(definition.name, one.instance), definition.takes_snippet)
+                Service(_named(definition.name, one.instance), definition.takes_snippet, waits=waits)
                 for definition in services_of(world.definitions(one.ref.namespace), one)
             ]
     return found

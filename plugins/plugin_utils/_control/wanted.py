@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -216,9 +216,3 @@ def _asked_without_hand_made(world: World) -> frozenset[Reference]:
         if service.service_object is not None
     }
     return frozenset(one.ref for one in ours if (one.ref.kind, one.ref.namespace, one.node, one.instance) in asked)
-
-
-def planned_nodes(world: World) -> Iterator[tuple[str, str]]:
-    """Namespace and name of every node that somebody describes."""
-    for node in world.snapshot.resources.nodes:
-        yield node.namespace, node.name

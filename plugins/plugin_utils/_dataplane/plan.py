@@ -3,22 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 from .built_in import BUILT_IN
 from .collisions import tell_collisions
+from .connections import reach
 from .definitions import ServiceDefinition
 from .extras import Additions
 from .index import Index, index
 from .model import Snapshot
 from .nodes import Room, plan_node
 from .placement import Needs, Placement, placements
-from .planned import Leaving, LeftAlone, NodePlan, Plan, ServicePlan
+from .planned import Connection, Leaving, LeftAlone, NodePlan, Plan, ServicePlan
 from .services import is_of, left_to_operators
 from .sources import Library
 from .wording import told
 
-__all__ = ["NodePlan", "Plan", "ServicePlan", "resolve", "unseen_kinds"]
+__all__ = ["NodePlan", "Plan", "ServicePlan", "connections", "resolve", "unseen_kinds"]
 
 
 def resolve(snapshot: Snapshot, definitions: Mapping[str, ServiceDefinition] = BUILT_IN) -> Plan:
@@ -36,6 +38,17 @@ def resolve(snapshot: Snapshot, definitions: Mapping[str, ServiceDefinition] = B
         warnings=told((*unseen_kinds(snapshot), *(one for placement in placed for one in placement.choice.warnings))),
         errors=told(fault.sentence for fault in snapshot.resources.faults),
     )
+
+
+def connections(snapshot: Snapshot, nodes: Collection[tuple[str, str]]) -> dict[tuple[str, str], Connection]:
+    """How those of these nodes are reached that somebody describes, by namespace and name, whatever runs there."""
+    described = tuple(node for node in snapshot.resources.nodes if (node.namespace, node.name) in nodes)
+    resources = replace(snapshot.resources, nodes=described, service_resources=())
+    names = index(resources, BUILT_IN, snapshot.definitions)
+    return {
+        (placement.node.namespace, placement.node.name): reach(placement, snapshot.stores).connection
+        for placement in placements(names, resources)
+    }
 
 
 def unseen_kinds(snapshot: Snapshot) -> tuple[str, ...]:

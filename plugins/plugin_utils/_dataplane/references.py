@@ -13,6 +13,7 @@ from .model import Node, NodeSection, Reference, Resources
 from .mounts import Mounts
 from .placement import Needs, Placement, placements
 from .registries import registry_secret
+from .services import is_of
 
 
 def references(
@@ -20,15 +21,19 @@ def references(
     definitions: Mapping[str, ServiceDefinition] = BUILT_IN,
     partners: Iterable[ServiceDefinition] = (),
 ) -> frozenset[Reference]:
-    """Names only. Some may not exist: of two names for one Secret both are here."""
+    """Names only. Some may not exist: of two names for one Secret both are here.
+
+    Of a node that services leave, it must be known whether its inventory is there: without it nobody gets to the node.
+    """
     names = index(resources, definitions, partners)
     needs, mounts = Needs(names), Mounts({})
-    return frozenset(
-        ref
-        for placement in placements(names, resources)
-        if placement.asked.wanted
-        for ref in _of(needs, mounts, placement)
-    )
+    found: set[Reference] = set()
+    for placement in placements(names, resources):
+        if placement.asked.wanted:
+            found.update(_of(needs, mounts, placement))
+        if placement.resources and (inventories := set(_left(placement))):
+            found.update(inventories, _variables(placement))
+    return frozenset(found)
 
 
 def inventory_config_map(node: Node, placement: Placement) -> str:
@@ -45,18 +50,33 @@ def is_alone(placement: Placement) -> bool:
     return placement.node.meta.ref in {one.meta.ref for one in placement.resources}
 
 
+def _left(placement: Placement) -> Iterator[Reference]:
+    """The inventories that service CRs name which are on their way out, or will be when their Node is gone."""
+    alone, parting, running = is_alone(placement), placement.node.meta.deleting, placement.asked.wanted
+    for one in placement.resources:
+        if one.inventory_config_map is None:
+            continue
+        asked = not alone and any(one.instance in each.instances and is_of(one, each.definition) for each in running)
+        if one.meta.deleting or parting or not (asked or placement.errors):
+            yield Reference("ConfigMap", one.meta.ref.namespace, one.inventory_config_map)
+
+
+def _variables(placement: Placement) -> Iterator[Reference]:
+    template = placement.role.template if placement.role is not None else NodeSection()
+    for section in (template, placement.node.section):
+        for entry in section.ansible_vars_from or ():
+            # A Secret there would have to become a host variable, which no Secret does: it is not even read.
+            if entry.source.kind == "ConfigMap":
+                yield entry.source
+
+
 def _of(needs: Needs, mounts: Mounts, placement: Placement) -> Iterator[Reference]:
     node = placement.node
     if placement.inherited.section.ssh_key_secret is not None:
         yield Reference("Secret", node.namespace, placement.inherited.section.ssh_key_secret)
     if is_alone(placement):
         yield Reference("ConfigMap", node.namespace, inventory_config_map(node, placement))
-    template = placement.role.template if placement.role is not None else NodeSection()
-    for section in (template, node.section):
-        for entry in section.ansible_vars_from or ():
-            # A Secret there would have to become a host variable, which no Secret does: it is not even read.
-            if entry.source.kind == "ConfigMap":
-                yield entry.source
+    yield from _variables(placement)
     registry, _where = registry_secret(node, placement.role)
     if registry is not None:
         yield registry

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .._control.conditions import Live, Service, has_failed
-from .._control.leaving import Going
+from .._control.leaving import Going, unreached_sentence
 from .._control.look import World
 from .._control.names import (
     PAUSED,
@@ -145,7 +145,9 @@ def needs(world: World, services: Services, going: Iterable[Going], chosen: Chos
 def _needs(world: World, services: Services, going: Iterable[Going], chosen: Chosen) -> Iterator[Need]:
     leaving = list(going)
     gone = {one.stands.ref for one in leaving}
-    yield from _removals([*_off(leaving, chosen), *_former(world, services, gone, chosen)])
+    off = [*_off(leaving, chosen), *_former(world, services, gone, chosen)]
+    # Nobody gets to a node whose inventory is lost: the object says so, and a run could only fail.
+    yield from _removals([one for one in off if not unreached_sentence(world, one.stands)])
     asked: set[tuple[str, str]] = set()
     for one in world.service_objects():
         if one.ref in gone or one.deleting or not chosen.has(one.ref.namespace, one.node, _names(world, one)):

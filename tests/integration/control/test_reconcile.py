@@ -10,9 +10,11 @@ from subprocess import CompletedProcess
 
 import pytest
 import yaml
+from ansible_collections.edpm.services.plugins.plugin_utils._control.conditions import Run
 from ansible_collections.edpm.services.plugins.plugin_utils._control.look import WatchfulClient, look
 from ansible_collections.edpm.services.plugins.plugin_utils._control.names import MANAGER
 from ansible_collections.edpm.services.plugins.plugin_utils._control.reconcile import Pass, one_pass, reconcile
+from ansible_collections.edpm.services.plugins.plugin_utils._control.status import report_status
 from ansible_collections.edpm.services.plugins.plugin_utils._control.wanted import Chosen
 from ansible_collections.edpm.services.plugins.plugin_utils._kube.client import Object, Resource
 from ansible_collections.edpm.services.plugins.plugin_utils._kube.connection import Connection, Settings
@@ -323,6 +325,51 @@ class TestLeaving:
             "lastTransitionTime": "2026-11-01T08:00:00Z",
         }
         site.patch("nec", name, {"status": {"conditions": [condition]}}, "--subresource=status")
+
+    def test_an_inventory_that_was_deleted_is_written_anew_while_the_node_is_known(self, deployed: Site) -> None:
+        site = deployed
+        before = site.get("configmap", "dataplanenode-node-0")
+        site.kubectl("delete", "configmap", "dataplanenode-node-0", "dataplanenode-node-1")
+        assert site.reconcile().outcomes == (), "of a node that stays nobody looks"
+        assert results(site.reconcile(nodes=("node-1",))) == {"ConfigMap/dataplanenode-node-1": "written"}
+        site.annotate("osdpnode", "node-0", f"{CELL}=")
+        assert results(site.reconcile()) == {
+            "ConfigMap/dataplanenode-node-0": "written",
+            "NovaExternalCompute/node-0": "leaving",
+        }
+        after = site.get("configmap", "dataplanenode-node-0")
+        assert after["data"] == before["data"]
+        assert after["metadata"]["ownerReferences"] == before["metadata"]["ownerReferences"]
+        assert site.reconcile().outcomes == ()
+
+    def test_an_inventory_that_nobody_can_write_any_more_is_told_on_its_object_and_holds_up_no_other(
+        self, deployed: Site
+    ) -> None:
+        site = deployed
+        site.kubectl("delete", "configmap", "dataplanenode-node-0")
+        site.kubectl("delete", "osdpnode", "node-0")
+        site.kubectl("delete", "nec", "node-0", "--wait=false")  # as the garbage collector does
+        site.annotate("osdpnode", "node-1", f"{CELL}=")
+        done = site.reconcile()
+        assert {name: result for name, result in results(done).items() if name.startswith("Nova")} == {
+            "NovaExternalCompute/node-0": "leaving",
+            "NovaExternalCompute/node-1": "leaving",
+        }
+        [warning] = done.warnings
+        run = Run("reconcile", "2026-11-01T08:00:00Z", "2026-11-01T08:00:30Z")
+        report_status(site.settings, [site.namespace], [], run, chosen=Chosen(), check=False)
+
+        def ready(name: str) -> Body:
+            conditions: list[Body] = site.get("nec", name)["status"]["conditions"]
+            return next(one for one in conditions if one["type"] == "Ready")
+
+        assert (ready("node-0")["reason"], ready("node-0")["message"]) == ("Waiting", warning)
+        assert "dataplanenode-node-0, which tells how to reach it, exists; create the ConfigMap" in warning
+        assert ready("node-1")["message"] != warning
+        by_hand = {"inventory": "all: {hosts: {node-0: {ansible_host: 10.0.0.9}}}\n"}
+        site.create(thing("v1", "ConfigMap", "dataplanenode-node-0", data=by_hand))
+        assert site.reconcile().warnings == ()
+        assert site.get("configmap", "dataplanenode-node-0")["data"] == by_hand
 
     @pytest.mark.parametrize("way", ["opted out", "deleted", "role opted out", "role changed to none"])
     def test_an_object_leaves_only_after_its_services(self, deployed: Site, way: str) -> None:

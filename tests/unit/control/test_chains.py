@@ -8,9 +8,9 @@ from ansible_collections.edpm.services.plugins.plugin_utils._control.chains impo
     Apply,
     Create,
     SetMark,
-    WriteInventory,
     our_fields,
 )
+from ansible_collections.edpm.services.plugins.plugin_utils._control.inventories import WriteInventory
 from ansible_collections.edpm.services.plugins.plugin_utils._control.leaving import leaving_objects
 from ansible_collections.edpm.services.plugins.plugin_utils._control.marks import Compute, computes_of, role_marks
 from ansible_collections.edpm.services.plugins.plugin_utils._control.wanted import Chosen, wanted_objects

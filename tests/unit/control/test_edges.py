@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from ansible_collections.edpm.services.plugins.plugin_utils._control import report
 from ansible_collections.edpm.services.plugins.plugin_utils._control.applying import Applier, Outcome, told
-from ansible_collections.edpm.services.plugins.plugin_utils._control.chains import Chain, LetGo, WriteInventory, chains
+from ansible_collections.edpm.services.plugins.plugin_utils._control.chains import Chain, LetGo, chains
+from ansible_collections.edpm.services.plugins.plugin_utils._control.inventories import WriteInventory
 from ansible_collections.edpm.services.plugins.plugin_utils._control.inventory_text import digest_of, inventory_text
 from ansible_collections.edpm.services.plugins.plugin_utils._control.leaving import Going
 from ansible_collections.edpm.services.plugins.plugin_utils._control.names import INVENTORY, KEPT

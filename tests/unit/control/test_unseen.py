@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from ansible_collections.edpm.services.plugins.plugin_utils._control import report
 from ansible_collections.edpm.services.plugins.plugin_utils._control.applying import Applier
-from ansible_collections.edpm.services.plugins.plugin_utils._control.chains import Chain, WriteInventory
+from ansible_collections.edpm.services.plugins.plugin_utils._control.chains import Chain
 from ansible_collections.edpm.services.plugins.plugin_utils._control.conditions import Told
+from ansible_collections.edpm.services.plugins.plugin_utils._control.inventories import WriteInventory
 from ansible_collections.edpm.services.plugins.plugin_utils._control.leaving import leaving_objects
 from ansible_collections.edpm.services.plugins.plugin_utils._control.look import WatchfulClient, World
 from ansible_collections.edpm.services.plugins.plugin_utils._control.marks import Compute, role_marks

@@ -114,12 +114,16 @@ def world(
     images: Mapping[str, str] | None = None,
     kinds: Iterable[str] = (),
     unseen: Iterable[UnseenKind] = (),
+    lost: Iterable[str] = (),
 ) -> World:
     """What a read of a cluster with these objects gives. `kinds` are those that it serves; all, if none is given.
 
-    Of kinds that are unseen no object may be among the bodies.
+    Of kinds that are unseen no object may be among the bodies. Inventories that objects name are there, but the `lost`.
     """
-    every = [*REST, *bodies]
+    named = {str(body.get("spec", {}).get("inventoryConfigMapName") or "") for body in bodies} - {"", *lost}
+    texts = {name: yaml.safe_dump({"all": {"hosts": {name.removeprefix("dataplanenode-"): {}}}}) for name in named}
+    written = [thing("v1", "ConfigMap", name, data={"inventory": text}) for name, text in sorted(texts.items())]
+    every = [*REST, *written, *bodies]
     snapshot = replace(snapshot_of(every, images), unseen=tuple(unseen))
     found = [one for body in every if (one := standing(body)) is not None]
     served = frozenset(kinds) or frozenset({"OpenStackDataPlaneNode", "OpenStackDataPlaneNodeSet"})
