@@ -17,8 +17,9 @@ from datetime import UTC, datetime
 from .._control.applying import OF_ONE_OBJECT, Outcome
 from .._control.conditions import READY, Told
 from .._control.events import Event, post
+from .._control.inventories import LABELS, inventory_of, inventory_said
 from .._control.look import WatchfulClient, World, look
-from .._control.names import PAUSED, REQUESTS_MANAGER
+from .._control.names import KEPT, PAUSED, REQUESTS_MANAGER
 from .._control.reconcile import Pass, pass_over
 from .._control.results import run_of
 from .._control.status import Services, services_in, status_over
@@ -30,6 +31,7 @@ from .._jobs.running import Outcome as Started
 from .._kube.client import Resource
 from .._kube.connection import Connection, Settings
 from .._kube.errors import KubernetesError, NotAllowedError, UnreachableError
+from .._kube.live import STORES
 from .deciding import DEPLOY, REMOVE, REQUESTS, Batch, Need, batches, dealt_with, managed, needs, paused
 from .dying import Deaths, Silence, differs
 from .failing import Failures
@@ -75,6 +77,8 @@ class Passes:
         self._unmarked: set[str] = set()
         self._told: frozenset[str] = frozenset()
         self._telling: set[str] = set()
+        #: When it was last looked whether inventories are there.
+        self._looked: float | None = None
 
     def once(self, connection: Connection | None = None) -> Done:
         """One pass; with a connection of one's own, or one that is opened for it."""
@@ -95,7 +99,7 @@ class Passes:
         going = runs.going()
         world = look(client, self._settings.namespaces)
         chosen = self._chosen(client, world)
-        done = pass_over(client, world, chosen)
+        done = pass_over(client, world, chosen, lost=self._lost(client, world))
         self._tell(done)
         if any(one.changed for one in done.outcomes):
             world = look(client, self._settings.namespaces)
@@ -122,6 +126,25 @@ class Passes:
         named = references(world.snapshot.resources, partners=world.snapshot.definitions)
         theirs = frozenset((one.api_version, one.kind) for one in world.snapshot.definitions if one.kind)
         return Done(due, frozenset(named), theirs)
+
+    def _lost(self, client: WatchfulClient, world: World) -> frozenset[Reference]:
+        """The inventories of ours that somebody has deleted, looked for in pages and no more often than it resyncs."""
+        now = self._clock()
+        if self._looked is not None and now - self._looked < self._settings.resync:
+            return frozenset()
+        self._looked = now
+        labels = ",".join(f"{name}={value}" for name, value in LABELS.items())
+        try:
+            there = {
+                (namespace, str(one))
+                for namespace in self._settings.namespaces
+                for one in client.map_all(lambda body: body["metadata"]["name"], STORES["ConfigMap"], namespace, labels)
+            }
+        except NotAllowedError as error:
+            self._once_only(f"{error} Whether an inventory was deleted is seen when its node leaves.")
+            return frozenset()
+        ours = (one for one in world.service_objects() if inventory_said(one) not in (None, KEPT))
+        return frozenset(ref for one in ours if ((ref := inventory_of(one)).namespace, ref.name) not in there)
 
     def _chosen(self, client: WatchfulClient, world: World) -> Chosen:
         asleep = {name for name in self._settings.namespaces if self._sleeps(client, name)}

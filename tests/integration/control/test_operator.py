@@ -138,6 +138,20 @@ def test_a_node_that_leaves_is_removed_by_a_job_and_its_object_goes_after_it(
     assert operator.process.poll() is None
 
 
+def test_an_inventory_that_was_deleted_is_written_anew_before_it_is_needed(operated: Site, tmp_path: Path) -> None:
+    operated.create(*data_plane(2))
+    with Operator(operated, tmp_path, {"resync": 2}) as operator:
+        until(lambda: operator.passes() >= 2, "it has looked twice")
+        before = operated.get("configmap", "dataplanenode-node-1")
+        operated.kubectl("delete", "configmap", "dataplanenode-node-1")
+        until(lambda: "dataplanenode-node-1" in operated.there("configmap"), "it is there again")
+        assert operated.get("configmap", "dataplanenode-node-1")["data"] == before["data"]
+        written = operator.figure('edpm_operator_writes_total{result="written"}')
+        passes = operator.passes()
+        until(lambda: operator.passes() >= passes + 2, "it has looked again")
+        assert operator.figure('edpm_operator_writes_total{result="written"}') == written == 3
+
+
 def test_a_killed_operator_is_followed_by_another_and_nothing_is_done_twice(
     operator: Operator, operated: Site, pods: Pods, tmp_path: Path
 ) -> None:

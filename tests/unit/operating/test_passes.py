@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from unittest.mock import Mock
 
 import pytest
+from ansible_collections.edpm.services.plugins.plugin_utils._control.inventories import LABELS
 from ansible_collections.edpm.services.plugins.plugin_utils._control.look import World
-from ansible_collections.edpm.services.plugins.plugin_utils._control.names import RESTART
+from ansible_collections.edpm.services.plugins.plugin_utils._control.names import INVENTORY, RESTART
 from ansible_collections.edpm.services.plugins.plugin_utils._control.status import services_in
 from ansible_collections.edpm.services.plugins.plugin_utils._jobs.order import Order
 from ansible_collections.edpm.services.plugins.plugin_utils._jobs.running import Outcome
 from ansible_collections.edpm.services.plugins.plugin_utils._jobs.standing import Standing as JobStanding
+from ansible_collections.edpm.services.plugins.plugin_utils._kube.client import Object, Resource
 from ansible_collections.edpm.services.plugins.plugin_utils._kube.errors import (
     KubernetesError,
     NotAllowedError,
@@ -174,3 +176,49 @@ def test_what_stays_wrong_is_told_once_and_what_comes_back_again(
 @pytest.fixture(autouse=True)
 def heard(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="edpm.operator")
+
+
+class Pages(FakeCluster):
+    """Lists the names of ConfigMaps, unless it may not."""
+
+    may = True
+
+    def map_all(
+        self, made: Callable[[Object], str], resource: Resource, namespace: str | None = None, labels: str | None = None
+    ) -> list[str]:
+        if not self.may:
+            raise NotAllowedError("It may not list configmaps.")
+        return [made(body) for body in self.get_all(resource, namespace, labels)]
+
+
+class TestLostInventories:
+    """Inventories that somebody has deleted while their nodes stay."""
+
+    def bench(self, cluster: Pages) -> Bench:
+        said = {INVENTORY: "0123456789abcdef"}
+        objects = [compute(annotations=said), compute("node-1", annotations=said), compute("node-2")]
+        return Bench(cluster=cluster, there=world(role(), *(node(f"node-{number}") for number in range(3)), *objects))
+
+    def lost(self, bench: Bench) -> list[str]:
+        return sorted(ref.name for ref in bench.passes._lost(bench.cluster, bench.there))  # type: ignore[arg-type]  # fake
+
+    def test_they_are_looked_for_in_one_list_and_no_more_often_than_it_resyncs(self) -> None:
+        cluster = Pages()
+        bench = self.bench(cluster)
+        metadata = {"name": "dataplanenode-node-1", "namespace": "openstack", "labels": dict(LABELS)}
+        cluster.apply(Resource("v1", "ConfigMap", "configmaps", namespaced=True), {"metadata": metadata})
+        assert self.lost(bench) == ["dataplanenode-node-0"], "that of node-2 is another's"
+        assert cluster.asked == ["ConfigMap"]
+        bench.now += SETTINGS.resync - 1
+        assert self.lost(bench) == []
+        assert cluster.asked == ["ConfigMap"]
+        bench.now += 1
+        assert self.lost(bench) == ["dataplanenode-node-0"]
+
+    def test_an_operator_that_may_not_list_them_says_so_and_goes_on(self, caplog: pytest.LogCaptureFixture) -> None:
+        cluster = Pages()
+        cluster.may = False
+        assert self.lost(self.bench(cluster)) == []
+        assert (
+            "It may not list configmaps. Whether an inventory was deleted is seen when its node leaves." in caplog.text
+        )
