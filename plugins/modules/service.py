@@ -25,9 +25,9 @@ description:
     only those change, they are put in place and the service reads them again.
   - With O(state=previous) the service goes back to the generation before, with the same care and without asking anybody
     else. With O(state=absent) it is taken off the node.
-  - A generation knows its image by the name. Where that is a tag which is always pulled (C(edpm_image_pull)), going
-    back starts from what the tag names by then, and a tag that moved is not noticed while nothing else changes. Such a
-    tag is warned of; an image named by its digest is the same each time.
+  - Where the image is a tag which is always pulled (C(edpm_image_pull)), each generation keeps the image that it was
+    made with, under the name C(localhost/edpm_generation) and its digest, and going back starts from that one. That the
+    tag has moved is not noticed while nothing else changes, which is warned of.
   - Needs podman 4.4 or newer with Quadlet, and systemd. It must run as root.
 extends_documentation_fragment:
   - edpm.services.attributes

@@ -35,7 +35,7 @@ class Image:
 
     @property
     def moves(self) -> bool:
-        """Whether each pull may bring another image: generations know it by its name alone."""
+        """Whether each pull may bring another image, so that a generation must hold on to the one that it had."""
         return bool(self.reference) and self.pull == "always" and "@" not in self.reference
 
 

@@ -25,16 +25,19 @@ from .live import Live
 from .lock import held
 from .node import Node
 from .outcome import Outcome
-from .record import UNITS, contents, recorded
+from .record import UNITS, contents, kept_image, recorded
 from .secrecy import Source, scrubbed
 from .seeds import Seeds
-from .switch import Switch
+from .switch import Switch, release_images
 
 _RELOAD_LIMIT = 60
 _MOVING = (
     "{name} is to pull {image} always, which is a tag that may move: nobody notices while nothing else of the service "
-    "changes, and when it goes back to the generation before, it starts from what the tag names by then. Name the "
-    "image by its digest (@sha256:...), which is the same image each time."
+    "changes. Name the image by its digest (@sha256:...), and a new one is a change that is seen."
+)
+_NOT_KEPT = (
+    "The generation {old} of {name} has not kept its image: should the service go back to it, it starts from what "
+    "{image} names by then. From now on each generation keeps its own."
 )
 #: As much of a validator's remarks as anybody reads.
 _TOLD_LINES, _LONGEST = 10, 300
@@ -60,8 +63,11 @@ class Convergence:
         self.node = node
         self.bundle = bundle
         self.home = Home(node.disk, node.places, bundle.name)
-        self.files = contents(bundle, self.home.generation(bundle.digest))
-        self.wanted = recorded(bundle, self.files, node.places)
+        there = self.home.record(bundle.digest)
+        # A generation stays as it was made, whenever its image is pulled by now.
+        kept = there.kept if there and there.image else kept_image(bundle)
+        self.files = contents(bundle, self.home.generation(bundle.digest), kept)
+        self.wanted = recorded(bundle, self.files, node.places, kept)
         self.ground = Ground(node, bundle.name, bundle.footing)
         self.claims = Claims(node, self.home, self.wanted)
         self.live = Live(node, self.home)
@@ -77,6 +83,7 @@ class Convergence:
             pull = self.node.podman.needs(self.bundle.image)
         if changes.any:
             self._refuse()
+        self._warn_of_unkept(seen, changes)
         waits = (self._waiting(changes),) if changes.waits else ()
         return self._outcome(seen, changes, pulled=pull).but(warnings=(*self.warnings, *waits))
 
@@ -90,6 +97,8 @@ class Convergence:
         if not seen.restart_pending:
             self.home.remove_note("pending.json")
         outcome = self._outcome(seen, changes)
+        self._warn_of_unkept(seen, changes)
+        keeping = any(one.kept for one in (self.wanted, *self.home.records()))
         if changes.switch:
             outcome = outcome.but(pulled=self._switch())
         elif changes.any and self._touch_up(changes):
@@ -98,9 +107,18 @@ class Convergence:
         pending = self.home.note("pending.json") != {}
         # Until it is restarted, the service may live in any generation.
         gone = () if pending else self.home.prune(self.bundle.keep)
+        if keeping and (gone or changes.switch):
+            release_images(self.node)
         if changes.waits:
             raise Failed(self._waiting(changes), changed=changes.any)
         return outcome.but(pruned=gone, warnings=tuple(self.warnings), restart_pending=pending)
+
+    def _warn_of_unkept(self, seen: Seen, changes: Changes) -> None:
+        old = seen.record
+        moves = self.bundle.image.moves
+        if old and changes.digest and moves and old.image == self.wanted.image and not old.kept:
+            name, image = self.bundle.name, old.image
+            self.warnings.append(_NOT_KEPT.format(old=old.digest[:7], name=name, image=image))
 
     def _waiting(self, changes: Changes) -> str:
         return (
@@ -189,6 +207,9 @@ class Convergence:
     # --- the switch's own ------------------------------------------------------------------------------------------
     def _ready(self) -> None:
         guards.remember(self.home, self.bundle.guards)
+        kept = self.wanted.kept
+        if kept and (self.bundle.image.moves or not self.node.podman.has(kept)):
+            self.node.podman.keep(self.wanted.image, kept)
         self.seeds.have(self.bundle.seeds)
         self.home.adopt(self.wanted)
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from .bundle import Image, Validation
@@ -54,6 +54,23 @@ class Podman:
         if not references or self._run(["podman", "image", "inspect", "--format={{.Id}}", *references], {}).ok:
             return []
         return [reference for reference in references if not self.has(reference)]
+
+    def keep(self, reference: str, name: str) -> None:
+        """Give an image a name of the node's own, which keeps it when the first name comes to mean another."""
+        answer = self._run(["podman", "tag", reference, name], {})
+        if not answer.ok:
+            raise ImageMissing(
+                f"The image {reference} cannot be kept as {name} on the node: {answer.said}; see to its podman"
+            )
+
+    def release(self, repository: str, tags: Collection[str]) -> None:
+        """Take names of the node's own away from images, but for these; an image without any name goes."""
+        # The answer has the other names of these images too.
+        found = self._run(["podman", "images", "--format={{.Repository}}:{{.Tag}}", repository], {}).out.split()
+        parted = (name.rpartition(":") for name in found)
+        spare = [f"{place}:{tag}" for place, _colon, tag in parted if place == repository and tag not in tags]
+        if spare:
+            self._run(["podman", "rmi", *spare], {})
 
     def remove(self, containers: Sequence[str]) -> None:
         """Remove containers; those that are not there are fine."""

@@ -100,10 +100,11 @@ class Return:
         if not wanted.contained:
             return
         self.node.require_podman()
-        if not self.node.podman.has(wanted.image):
+        if not self.node.podman.has(wanted.starts_from):
+            load = "load it there (podman load) or pull it, then run again"
             raise ImageMissing(
-                f"The image {wanted.image} of generation {wanted.digest[:7]} of {home.name} is no longer on the node; "
-                "load it there (podman load) or pull it, then run again. Nothing was touched."
+                f"The image {wanted.starts_from} of generation {wanted.digest[:7]} of {home.name} is no longer on the "
+                f"node; {'deploy the one that is wanted' if wanted.kept else load}. Nothing was touched."
             )
 
     # --- what changes ----------------------------------------------------------------------------------------------

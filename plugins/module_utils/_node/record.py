@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,6 +18,8 @@ from .bundle import GENERATION, Bundle, File, Folder, Footing, Group, Health, No
 
 FILE = "bundle.json"
 UNITS = "units"
+#: Names of the node's own for images, each behind the digest of the generation that starts from it.
+KEPT_IMAGES = "localhost/edpm_generation"
 PLACED_MODE = 0o644
 _FILES = "node/files"
 _LISTS = ("reload", "ports", "node_units", "masked", "busy", "data")
@@ -100,6 +103,8 @@ class Record:
     busy: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
     footing: Footing = field(default_factory=Footing)
+    #: The node's own name for the image, where the one that it was pulled by may come to mean another.
+    kept: str = ""
 
     @property
     def settings(self) -> str:
@@ -128,12 +133,22 @@ class Record:
         """The digests of the Quadlet files, by name."""
         return {one.unit: one.sha256 for one in self.placed if one.unit}
 
+    @property
+    def starts_from(self) -> str:
+        """The name of the image that its unit has."""
+        return self.kept or self.image
+
     def text(self) -> bytes:
         """The bytes of bundle.json."""
         return (json.dumps(asdict(self), indent=1, sort_keys=True) + "\n").encode()
 
 
-def contents(bundle: Bundle, generation: Path) -> tuple[File, ...]:
+def kept_image(bundle: Bundle) -> str:
+    """The node's own name for the image of a new generation; empty where the image's name always means the same."""
+    return f"{KEPT_IMAGES}:{bundle.digest}" if bundle.image.moves else ""
+
+
+def contents(bundle: Bundle, generation: Path, kept: str = "") -> tuple[File, ...]:
     """Every file of the generation but its record; `generation` is the folder that it will have."""
     name = f"# {bundle.name}, written by edpm.services\n"
     sysctls = "".join(f"{key} = {value}\n" for key, value in bundle.sysctls.items())
@@ -142,7 +157,7 @@ def contents(bundle: Bundle, generation: Path) -> tuple[File, ...]:
         "node/tmpfiles.conf": name + "".join(f"{line}\n" for line in bundle.tmpfiles) if bundle.tmpfiles else "",
         "node/sysctl.conf": name + sysctls if sysctls else "",
         "node/modules.conf": name + "".join(f"{one}\n" for one in bundle.modules) if bundle.modules else "",
-        **{f"{UNITS}/{unit}": text.replace(GENERATION, str(generation)) for unit, text in bundle.units.items()},
+        **{f"{UNITS}/{unit}": _settled(text, bundle, generation, kept) for unit, text in bundle.units.items()},
     }
     theirs = (File(_source(one), one.content, secret=one.secret) for one in bundle.node_files)
     own = (File(path, text.encode()) for path, text in texts.items() if text or path.startswith(f"{UNITS}/"))
@@ -154,7 +169,7 @@ def _source(file: NodeFile) -> str:
     return f"{_FILES}{file.path}"
 
 
-def recorded(bundle: Bundle, files: tuple[File, ...], places: Places) -> Record:
+def recorded(bundle: Bundle, files: tuple[File, ...], places: Places, kept: str = "") -> Record:
     """The record of a bundle with these contents."""
     listed = tuple(Recorded(file.path, file.mode, sha256(file.content), file.secret) for file in files)
     targets = {
@@ -186,6 +201,7 @@ def recorded(bundle: Bundle, files: tuple[File, ...], places: Places) -> Record:
         busy=bundle.busy,
         data=bundle.data,
         footing=bundle.footing,
+        kept=kept,
     )
 
 
@@ -215,6 +231,13 @@ def read_record(text: bytes) -> Record | None:
 def sha256(content: bytes) -> str:
     """The digest of a file."""
     return hashlib.sha256(content).hexdigest()
+
+
+def _settled(text: str, bundle: Bundle, generation: Path, kept: str) -> str:
+    """A unit's text on the node: with its generation's folder, and with the image that the generation keeps."""
+    if kept:
+        text = re.sub(rf"^Image={re.escape(bundle.image.reference)}$", f"Image={kept}", text, flags=re.MULTILINE)
+    return text.replace(GENERATION, str(generation))
 
 
 def _health(data: Mapping[str, Any]) -> Health:

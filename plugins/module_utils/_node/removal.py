@@ -25,7 +25,7 @@ from .node import Node
 from .outcome import Removed
 from .record import Placed, Record
 from .seeds import Seeds
-from .switch import services
+from .switch import release_images, services
 
 _BUSY_LIMIT = 60
 _TOLD = 5
@@ -132,6 +132,8 @@ class Removal:
     def _forget(self) -> None:
         disk, home = self.node.disk, self.home
         disk.remove_tree(home.generations)
+        if self.record.contained:
+            release_images(self.node)
         home.leave()
         for name in ("pending.json", "identity.json"):
             home.remove_note(name)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from .claims import Claims
 from .errors import Failed, NodeError, Unhealthy
-from .generations import FORTH, Home, Intent
+from .generations import FORTH, Home, Intent, homes
 from .health import await_health
 from .node import Node
-from .record import Placed, Record
+from .record import KEPT_IMAGES, Placed, Record
 from .secrecy import Source, scrubbed
 from .systemd import complaints, service_of
 
@@ -151,6 +151,13 @@ class Switch:
         self.home.discard(self.wanted.digest)
         self.home.end()
         self.home.unstage()
+        if self.wanted.kept:
+            release_images(self.node)
+
+
+def release_images(node: Node) -> None:
+    """Let go of the images that were kept for generations which are no more."""
+    node.podman.release(KEPT_IMAGES, {digest for home in homes(node.disk, node.places) for digest in home.digests()})
 
 
 def services(placed: Iterable[Placed]) -> tuple[str, ...]:

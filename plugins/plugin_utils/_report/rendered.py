@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...module_utils._node.record import FILE, PLACED_MODE, Places, contents, recorded
+from ...module_utils._node.record import FILE, PLACED_MODE, Places, contents, kept_image, recorded
 from .._bundle.bundle import Bundle
 from .._bundle.digest import short
 from .._bundle.kolla import place
@@ -66,8 +66,9 @@ def entries(service: PlannedService, *, show_secrets: bool) -> dict[str, Entry]:
         return {}
     home = places.root / service.bundle.name
     generation = home / "generations" / parcelled.digest
-    files = contents(parcelled, generation)
-    record = recorded(parcelled, files, places)
+    kept = kept_image(parcelled)
+    files = contents(parcelled, generation, kept)
+    record = recorded(parcelled, files, places, kept)
     masked = _masked(service.bundle)
     made = {str(generation / FILE): Entry(record.text(), record.text())}
     for file in files:

@@ -150,3 +150,24 @@ def test_a_node_that_has_the_image_reaches_out_to_nobody(stock: Stock) -> None:
         assert stock.caller.runs(first.digest)
     finally:
         stock.registry.up()
+
+
+def test_a_rollback_starts_the_image_that_ran_although_its_tag_has_moved(stock: Stock) -> None:
+    """Nothing but the generation's own name holds the old image then, and with its last generation it is gone."""
+    for tag in ("one", "two"):
+        reference = stock.registry.push(tiny_image(tag), "probe:moving")
+        changed = bundle(reference, {"01.conf": f"[DEFAULT]\nvalue = {tag}\n".encode()})
+        answer = stock.caller.deploy(replace(changed, image=replace(stock.probe(reference).image, pull="always")))
+        assert (answer["failed"], answer["pulled"]) == (False, True), answer["shown"]
+        assert _tag_that_runs(stock) == tag
+    stock.caller.sh("podman image prune --force")
+    answer = stock.caller.go_back()
+    assert not answer["failed"], answer["shown"]
+    assert _tag_that_runs(stock) == "one"
+    assert "value = one" in stock.caller.sh("podman exec edpm_probe cat /etc/probe/01.conf")
+    assert not stock.caller.remove()["failed"]
+    assert "edpm_generation" not in stock.caller.sh("podman images --all")
+
+
+def _tag_that_runs(stock: Stock) -> str:
+    return stock.caller.sh("podman exec edpm_probe cat /etc/tag").strip()

@@ -29,6 +29,8 @@ class Process:
     files: Mapping[str, bytes]
     invocation: str
     fails: bool
+    #: What its image's name meant when it was started.
+    image: str = ""
 
 
 @dataclass
@@ -38,6 +40,9 @@ class World:
     places: Places
     images: set[str] = field(default_factory=lambda: {IMAGE})
     registry: set[str] = field(default_factory=set)
+    #: What names of images mean here and in the registry, where it is not what the names say.
+    means: dict[str, str] = field(default_factory=dict)
+    pushed: dict[str, str] = field(default_factory=dict)
     loaded: dict[str, str] = field(default_factory=dict)
     processes: dict[str, Process] = field(default_factory=dict)
     calls: list[list[str]] = field(default_factory=list)
@@ -81,7 +86,9 @@ class World:
         files = {one.name: one.read_bytes() for one in sorted((folder / "conf.d").glob("*"))}
         self.started += 1
         died = any(self.poison in content for content in files.values())
-        self.processes[unit] = Process(text, files, f"run-{self.started}", died or not folder.is_dir())
+        image = "".join(re.findall(r"^Image=(\S+)", text, re.MULTILINE))
+        means = self.means.get(image, image) if image in self.images else ""
+        self.processes[unit] = Process(text, files, f"run-{self.started}", died or not folder.is_dir(), means)
         return self.processes[unit]
 
 
@@ -155,7 +162,10 @@ class FakeRun(NodePrograms):
         if words[0] == "rm":
             self.world.containers -= set(words)
             return Result(0)
-        kinds = {"image": self._image, "pull": self._pull, "run": self._validator}
+        kinds = {
+            **{"image": self._image, "pull": self._pull, "run": self._validator, "tag": self._tag},
+            **{"images": self._images, "rmi": self._untag},
+        }
         return kinds.get(words[0], self._execute)(words)
 
     def _image(self, words: list[str]) -> Result:
@@ -172,7 +182,27 @@ class FakeRun(NodePrograms):
         reference = words[-1]
         if reference not in self.world.registry:
             return Result(125, "", f"Trying to pull {reference}\nError: initializing source: unauthorized\n")
-        self.plug.around("pull", lambda: self.world.images.add(reference))
+        self.plug.around("pull", lambda: self._mean(reference, self.world.pushed.get(reference, reference)))
+        return Result(0)
+
+    def _mean(self, reference: str, image: str) -> None:
+        self.world.images.add(reference)
+        self.world.means[reference] = image
+
+    def _tag(self, words: list[str]) -> Result:
+        old, new = words[1:]
+        self.plug.around("tag", lambda: self._mean(new, self.world.means.get(old, old)))
+        return Result(0)
+
+    def _images(self, words: list[str]) -> Result:
+        """All names of the images that have one of this repository."""
+        means = {name: self.world.means.get(name, name) for name in self.world.images}
+        asked = {image for name, image in means.items() if name.startswith(f"{words[-1]}:")}
+        return Result(0, "".join(f"{name}\n" for name, image in sorted(means.items()) if image in asked))
+
+    def _untag(self, words: list[str]) -> Result:
+        assert set(words[1:]) <= self.world.images
+        self.plug.around("rmi", lambda: self.world.images.difference_update(words[1:]))
         return Result(0)
 
     def _validator(self, words: list[str]) -> Result:
