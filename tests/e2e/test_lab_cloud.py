@@ -6,6 +6,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,9 @@ def test_a_node_with_ovn_joins_and_neutron_sees_its_controller(cloud: Cloud, lab
     assert idle.stdout.split() == ["inactive"] * 3
     assert cloud.address in nodes.ssh(NODE, "getent", "hosts", NAME).stdout
     ovn.join(nodes, NODE, cloud.site.southbound)
-    agents = [agent for agent in cloud.openstack("network.agents") if agent["host"] == NODE]
+    limit, agents = time.monotonic() + 60, list[dict[str, Any]]()
+    while not any(agent["is_alive"] for agent in agents) and time.monotonic() < limit:
+        agents = [agent for agent in cloud.openstack("network.agents") if agent["host"] == NODE]
     print(json.dumps(agents, indent=2))
     assert [(agent["binary"], agent["is_alive"]) for agent in agents] == [("ovn-controller", True)]
     nodes.reboot(NODE)

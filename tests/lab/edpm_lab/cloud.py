@@ -8,9 +8,10 @@ with the image; passwords are the lab's own. Of its parts `bus` is the message b
 
 from __future__ import annotations
 
+import functools
 import http.client
 import json
-import re
+import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -100,6 +101,10 @@ ovn-nbctl --timeout=10 set-connection ptcp:6641:0.0.0.0 -- set connection . inac
 ovn-sbctl --timeout=10 set-connection ptcp:6642:0.0.0.0 -- set connection . inactivity_probe=0"""
 
 
+_MAPPED = """SELECT host_mappings.host, cell_mappings.name FROM nova_api.host_mappings
+JOIN nova_api.cell_mappings ON host_mappings.cell_id = cell_mappings.id;
+"""
+
 _DISCOVER = ("su", "-s", "/bin/sh", "nova", "-c", "nova-manage cell_v2 discover_hosts --verbose")
 
 COMPUTES = ("COMPUTE", "CELL", "STATE", "STATUS", "HYPERVISOR")
@@ -168,6 +173,7 @@ class Cloud:
 
     def down(self) -> None:
         """Remove the control plane with all that it knew."""
+        _programs(self.container, self._folder).end()
         podman.run("rm", "--force", "--ignore", "--time", "0", "--volumes", self.container, timeout=120)
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -197,8 +203,8 @@ class Cloud:
 
     def python(self, body: str, given: object = None, *, timeout: float = 600) -> Any:
         """Run a program beside the control plane: it has `cloud`, a connection, and `given`, and sets `answer`."""
-        argv = ("exec", "--interactive", self.container, "python3", "-W", "ignore", "-c", openstack_calls.program(body))
-        return openstack_calls.answer(podman.run(*argv, stdin=json.dumps(given), check=False, timeout=timeout))
+        podman.ready()
+        return _programs(self.container, self._folder).run(body, given, timeout=timeout)
 
     def inside(self, *words: str, timeout: float = 300, check: bool = True, stdin: str | None = None) -> Result:
         """Run a command in the control plane's container as root."""
@@ -215,10 +221,9 @@ class Cloud:
         return self.inside_argv(*_DISCOVER)
 
     def mapped_hosts(self) -> dict[str, str]:
-        """The cell that each compute is mapped to, as nova-manage tells it."""
-        shown = self.inside("su", "-s", "/bin/sh", "nova", "-c", "nova-manage cell_v2 list_hosts").stdout
-        rows = re.findall(r"^\| +(\S+) +\| +\S+ +\| +(\S+) +\|$", shown, re.MULTILINE)
-        return {host: cell for cell, host in rows if host != "Hostname"}
+        """The cell that each compute is mapped to, from the tables that nova-manage lists; it takes seconds to load."""
+        shown = self.inside("mariadb", "--batch", "--skip-column-names", stdin=_MAPPED).stdout
+        return dict(line.split("\t") for line in shown.splitlines())
 
     def computes(self) -> list[Compute]:
         """All computes that Nova lists."""
@@ -243,7 +248,7 @@ class Cloud:
                 return listed[host]
             if time.monotonic() > end:
                 raise LabError(f"{host} was not up within {limit:.0f} s; Nova lists {[*listed.values()]}")
-            time.sleep(1)
+            time.sleep(0.5)
 
     def discover(self) -> None:
         """Map new computes to their cells, as an administrator does in a conductor."""
@@ -432,6 +437,13 @@ class Cloud:
         )
         shown = self.inside("sh", "-c", script, check=False, timeout=20).stdout.strip().splitlines()
         return " / ".join(line.strip()[:300] for line in shown) or "it logged nothing"
+
+
+@functools.cache
+def _programs(container: str, folder: Path) -> openstack_calls.Programs:
+    """The process of this run beside a control plane."""
+    argv = ("podman", "exec", "--interactive", container, *openstack_calls.ARGV)
+    return openstack_calls.Programs(argv, {**os.environ, **podman.environment()}, folder / "programs.log")
 
 
 def found_cloud(lab: Lab) -> Cloud | None:

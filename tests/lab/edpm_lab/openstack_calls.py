@@ -1,22 +1,29 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Programs that run beside the control plane, in its Python with openstacksdk, and answer in JSON.
 
-They get their arguments as JSON on standard input. What OpenStack refuses becomes one sentence.
+One process runs all of them, each with a connection of its own: to load openstacksdk costs more than most of them do.
+What OpenStack refuses becomes one sentence.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
-from typing import Any
+import select
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
 
-from .command import Result
 from .errors import LabError
 
 #: One call: where in openstacksdk's connection it is, such as `compute.services`, and its arguments.
 Call = tuple[str, Sequence[Any], dict[str, Any]]
 
-_FRAME = """
+#: Reads a line with a program and what it is given, and writes one with its answer, until there are no more.
+_SERVE = """
 import json, sys, time, types
 import openstack
 from keystoneauth1.exceptions import ClientException
@@ -30,17 +37,21 @@ def plain(value):
         return [plain(one) for one in value]
     return value if value is None or isinstance(value, (bool, int, float)) else str(value)
 
-def main(given, cloud):
-%s
-    return answer
+def told(asked):
+    try:
+        names = {"time": time, "plain": plain, "given": asked["given"], "cloud": openstack.connect(cloud="default")}
+        exec(asked["body"], names)
+        return {"answer": plain(names["answer"])}
+    except (openstack.exceptions.SDKException, ClientException, TimeoutError, AttributeError) as error:
+        return {"refused": "OpenStack: " + " ".join(str(error).split())}
+    except Exception as error:
+        return {"refused": type(error).__name__ + ": " + " ".join(str(error).split())}
 
-given = json.load(sys.stdin)
-try:
-    answer = main(given, openstack.connect(cloud="default"))
-except (openstack.exceptions.SDKException, ClientException, TimeoutError, AttributeError) as error:
-    sys.exit("OpenStack: " + " ".join(str(error).split()))
-print(json.dumps(plain(answer)))
+for line in sys.stdin:
+    print(json.dumps(told(json.loads(line))), flush=True)
 """
+
+ARGV = ("python3", "-W", "ignore", "-c", _SERVE)
 
 ASK = """
 answer = []
@@ -90,14 +101,67 @@ class OpenStackError(LabError):
     """OpenStack refused; the text is what it said."""
 
 
-def program(body: str) -> str:
-    """A whole program around a body that reads `given` and `cloud` and sets `answer`."""
-    return _FRAME % "\n".join(f"    {line}" for line in body.strip("\n").splitlines())
+@dataclass
+class Programs:
+    """The process that runs them; it is started when it is needed, and ends with this one, which holds its input."""
 
+    argv: Sequence[str | Path]
+    env: Mapping[str, str]
+    log: Path
+    _process: subprocess.Popen[bytes] | None = None
+    _alone: threading.Lock = field(default_factory=threading.Lock)
 
-def answer(result: Result) -> Any:
-    """What a program printed, or what it said was wrong."""
-    if result.returncode != 0:
-        lines = result.stderr.strip().splitlines() or [f"it ended with {result.returncode} and printed nothing"]
-        raise OpenStackError(lines[-1])
-    return json.loads(result.stdout)
+    def run(self, body: str, given: object, *, timeout: float) -> Any:
+        """What a program, which reads `given` and `cloud`, has put into `answer`."""
+        asked = json.dumps({"body": body, "given": given}).encode() + b"\n"
+        with self._alone:
+            told = self._ask(asked, timeout)
+        if not told:
+            raise OpenStackError(self._last_words())
+        found: dict[str, Any] = json.loads(told)
+        if "refused" in found:
+            raise OpenStackError(found["refused"])
+        return found["answer"]
+
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def _ask(self, asked: bytes, timeout: float) -> bytes:
+        """A line of the answer, or nothing where the process ended before it had one."""
+        source, sink = self._pipes()
+        with contextlib.suppress(BrokenPipeError):
+            sink.write(asked)
+            sink.flush()
+        if not select.select([source], [], [], timeout)[0]:
+            self.end()
+            raise LabError(f"a program beside the control plane did not end within {timeout:.0f} s")
+        told = source.readline()
+        if not told:
+            self.end()
+        return told
+
+    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
+        if self._process is None or self._process.poll() is not None:
+            self.end()
+            with self.log.open("wb") as log:
+                self._process = subprocess.Popen(
+                    [str(word) for word in self.argv],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    env=dict(self.env),
+                    cwd="/",
+                )
+        assert self._process is not None
+        source, sink = self._process.stdout, self._process.stdin
+        assert source is not None
+        assert sink is not None
+        return source, sink
+
+    def _last_words(self) -> str:
+        lines = self.log.read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it ended and printed nothing"

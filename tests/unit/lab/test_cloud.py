@@ -7,18 +7,28 @@ import base64
 import configparser
 import hashlib
 import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 import yaml
-from edpm_lab import cloud_manifests, cloud_settings, command, images, openstack_calls, podman
+from edpm_lab import cloud_manifests, cloud_settings, images, openstack_calls, podman
 from edpm_lab.cloud import Cloud
 from edpm_lab.cloud_settings import CELLS, Passwords, Site
 from edpm_lab.errors import LabError
 from edpm_lab.labs import Lab
 
 SITE = Site("10.213.7.3", Passwords.new())
+OPENSTACK = """
+import itertools, types
+resource = types.SimpleNamespace(Resource=type("Resource", (), {}))
+exceptions = types.SimpleNamespace(SDKException=type("SDKException", (Exception,), {}))
+numbers = itertools.count(1)
+def connect(cloud):
+    return types.SimpleNamespace(number=next(numbers))
+"""
 
 
 def parsed(text: str) -> configparser.ConfigParser:
@@ -182,12 +192,44 @@ def test_a_lab_without_a_cloud_says_how_to_start_one(tmp_path: Path, monkeypatch
         Cloud(Lab("quiet", tmp_path, kept=False)).manifests(tmp_path)
 
 
-def test_what_openstack_refuses_is_one_sentence() -> None:
-    failed = command.Result([], 1, "", "Traceback\nOpenStack: No Flavor found for 7")
+@pytest.fixture
+def programs(tmp_path: Path) -> Iterator[openstack_calls.Programs]:
+    """The process that runs programs, with a small stand-in for openstacksdk."""
+    (tmp_path / "openstack.py").write_text(OPENSTACK)
+    (tmp_path / "keystoneauth1").mkdir()
+    (tmp_path / "keystoneauth1/exceptions.py").write_text("class ClientException(Exception): pass\n")
+    argv = (sys.executable, *openstack_calls.ARGV[1:])
+    found = openstack_calls.Programs(argv, {"PYTHONPATH": str(tmp_path)}, tmp_path / "log")
+    yield found
+    found.end()
+
+
+def test_one_process_runs_all_programs_each_with_a_connection_of_its_own(programs: openstack_calls.Programs) -> None:
+    body = "import os\ndef three(): return given + [cloud.number]\nanswer = [os.getpid(), three()]"
+    first, second = (programs.run(body, [number], timeout=30) for number in (7, 8))
+    assert first[0] == second[0]
+    assert (first[1], second[1]) == ([7, 1], [8, 2])
+
+
+def test_what_openstack_refuses_is_one_sentence(programs: openstack_calls.Programs) -> None:
+    refused = 'raise openstack.exceptions.SDKException("No Flavor\\nfound for 7")'
     with pytest.raises(openstack_calls.OpenStackError, match=r"^OpenStack: No Flavor found for 7$"):
-        openstack_calls.answer(failed)
+        programs.run(f"import openstack\n{refused}", None, timeout=30)
+    with pytest.raises(openstack_calls.OpenStackError, match=r"^ZeroDivisionError: "):
+        programs.run("1 / 0", None, timeout=30)
+    assert programs.run("answer = given", "and goes on", timeout=30) == "and goes on"
+
+
+def test_programs_that_end_their_process_or_do_not_end_are_told_and_the_next_has_a_new_one(
+    programs: openstack_calls.Programs,
+) -> None:
+    with pytest.raises(openstack_calls.OpenStackError, match=r"^the last words$"):
+        programs.run("import os, sys\nprint('the last words', file=sys.stderr, flush=True)\nos._exit(1)", 0, timeout=30)
+    with pytest.raises(LabError, match="did not end within 1 s"):
+        programs.run("time.sleep(60)", None, timeout=1)
+    assert programs.run("answer = given", 3, timeout=30) == 3
 
 
 @pytest.mark.parametrize("body", [openstack_calls.ASK, openstack_calls.OBJECTS, openstack_calls.UP])
 def test_programs_for_the_control_plane_are_python(body: str) -> None:
-    compile(openstack_calls.program(body), "program", "exec")
+    compile(body, "program", "exec")
