@@ -20,7 +20,7 @@ from typing import Self
 
 from .access import Access, OwnAccess, given_cluster
 from .binaries import API, binaries
-from .control_plane import ControlPlane, last_lines
+from .control_plane import ENVIRONMENT, ControlPlane, last_lines
 from .errors import LabError
 from .labs import Lab
 from .ports import LOOPBACK, hold, hold_any
@@ -64,9 +64,10 @@ class ApiServer(OwnAccess):
     def start(self) -> None:
         """Start what does not run, at the same address and with the same data, and wait until it is ready."""
         if not self.lab.runs(self._etcd):
-            self.lab.start(self._etcd, self._etcd_command(), log=self.logs[self._etcd])
+            self.lab.start(self._etcd, self._etcd_command(), log=self.logs[self._etcd], env=ENVIRONMENT)
         if not self.lab.runs(self._server):
-            self.lab.start(self._server, self._server_command(), log=self.logs[self._server])
+            log = self.logs[self._server]
+            self.lab.start(self._server, self._server_command(), log=log, env=ENVIRONMENT)
         self._wait()
 
     def is_ready(self) -> bool:
