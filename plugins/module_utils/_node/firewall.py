@@ -5,7 +5,8 @@
 """Ports of a service in the node's firewall, whichever the node has; a node without one needs nothing.
 
 The ports of a service are told from all others by a name of their own, so that what an administrator opened is never
-closed. With firewalld that is a service of its own in every active zone; else a comment on rules in nftables.
+closed. With firewalld that is a service of its own in every zone in use; else a comment on rules in nftables. A
+firewalld that is down closes nothing: nftables counts, and firewalld's files say what it opens when it is started.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .commands import Run
 from .disk import Disk
 from .labels import Labels
 from .record import PLACED_MODE, Places
-from .systemd import Systemd
+from .systemd import Systemd, UnitState
 
 if TYPE_CHECKING:
     from .firewalld import Firewalld
@@ -39,7 +40,7 @@ class Firewall:
         self._labels = labels
         self._systemd = systemd
         self._places = places
-        self._managed: bool | None = None
+        self._firewalld_unit: UnitState | None = None
 
     def lacking(self, name: str, unit: str, ports: Sequence[str]) -> tuple[str, ...]:
         """What is not as the service needs it: ports that are closed, and those open for it that it needs no more."""
@@ -49,6 +50,8 @@ class Firewall:
             found = self._firewalld.lacking(_tag(name), ports)
         else:
             found = self._nftables.lacking(_tag(name), ports)
+            if self._is_due(name):
+                found += self._firewalld.lacking_at_start(_tag(name), ports)
         return (*found, *(("ports at start",) if self._is_stale(name, unit, ports) else ()))
 
     def have(self, name: str, unit: str, ports: Sequence[str]) -> None:
@@ -80,7 +83,7 @@ class Firewall:
     def _firewalld(self) -> Firewalld:
         from .firewalld import Firewalld  # noqa: PLC0415  (see above)
 
-        return Firewalld(self._run, self._places.etc / "firewalld")
+        return Firewalld(self._run, self._disk, self._places)
 
     def _known(self, name: str, unit: str) -> bool:
         """Whether anything of a service without ports may be left; a node that never had any is asked nothing."""
@@ -98,17 +101,30 @@ class Firewall:
             self._labels.restore([path.parent, path])
         if self._is_managed():
             self._firewalld.have(_tag(name), ports)
+            if stale:
+                # They were made while it did not run.
+                self._nftables.have(_tag(name), ())
         else:
             self._nftables.have(_tag(name), ports)
+            if self._is_due(name):
+                self._firewalld.have_at_start(_tag(name), ports)
         if text is None:
             self._disk.take(path)
         if stale:
             self._systemd.reload()
 
     def _is_managed(self) -> bool:
-        if self._managed is None:
-            self._managed = self._systemd.state(_FIREWALLD).is_active
-        return self._managed
+        return self._unit().is_active
+
+    def _is_due(self, name: str) -> bool:
+        """Whether firewalld, which is down, opens ports or will do so with the node's next start."""
+        unit = self._unit()
+        return unit.load != "not-found" and (unit.file == "enabled" or self._firewalld.knows(_tag(name)))
+
+    def _unit(self) -> UnitState:
+        if self._firewalld_unit is None:
+            self._firewalld_unit = self._systemd.state(_FIREWALLD)
+        return self._firewalld_unit
 
     def _is_stale(self, name: str, unit: str, ports: Sequence[str]) -> bool:
         return self._disk.read(self._path(name, unit)) != self._at_start(name, unit, ports)

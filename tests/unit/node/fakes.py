@@ -66,9 +66,15 @@ def back(world: World, *, check: bool = False, plug: Plug | None = None) -> Outc
 
 
 def away(
-    world: World, *, force: bool = False, purge: bool = False, check: bool = False, plug: Plug | None = None
+    world: World,
+    name: str = "nova_compute",
+    *,
+    force: bool = False,
+    purge: bool = False,
+    check: bool = False,
+    plug: Plug | None = None,
 ) -> Removed:
-    return remove(node_of(world, plug), "nova_compute", force=force, purge=purge, check=check, patience=0)
+    return remove(node_of(world, plug), name, force=force, purge=purge, check=check, patience=0)
 
 
 def told(world: World) -> dict[str, Any]:

@@ -4,17 +4,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ansible_collections.edpm.services.plugins.module_utils._node.commands import NOT_FOUND, Result
 
-from .plug import Plug
+from .firewalld_programs import Environment, FirewalldPrograms, Words
 
-Words = list[str]
-Environment = Mapping[str, str]
 NO_MATCH = {"match": {"op": "==", "left": {"meta": {"key": "iifname"}}, "right": "lo"}}
 
 
@@ -36,8 +32,11 @@ class Fabric:
     #: nftables' objects, or None where there is no nft.
     ruleset: list[dict[str, Any]] | None = None
     handles: int = 100
-    #: firewalld's zones with what is open in them, while it runs.
+    #: firewalld's zones with what is open in them, while it runs, and the services that it has loaded.
     zones: dict[str, set[str]] = field(default_factory=dict)
+    loaded: dict[str, list[str]] = field(default_factory=dict)
+    #: Lines of a zone that say something else than usual, and whether every zone has an interface and says so.
+    zone_lines: dict[str, dict[str, str]] = field(default_factory=dict)
     zones_are_active: bool = True
     #: SELinux: what was set, and the types that paths have besides the usual one.
     labels: list[str] = field(default_factory=list)
@@ -67,12 +66,10 @@ def _port(rule: dict[str, Any]) -> str:
     return f"{match['left']['payload']['protocol']} {numbers}"
 
 
-class NodePrograms:
+class NodePrograms(FirewalldPrograms):
     """Answers in the name of the node's programs."""
 
     fabric: Fabric
-    plug: Plug
-    etc: Path
 
     # --- systemctl for units of the node ---------------------------------------------------------------------------
     def change_unit(self, verb: str, unit: str, *, now: bool) -> Result:
@@ -174,54 +171,6 @@ class NodePrograms:
         rule = {"family": family, "table": table, "chain": chain, "handle": self.fabric.handles}
         assert self.fabric.ruleset is not None
         self.fabric.ruleset.insert(0, {"rule": {**rule, "comment": tag.strip('"'), "expr": body}})
-
-    def _firewall_cmd(self, words: Words, _: Environment) -> Result:
-        if words == ["--list-all-zones"]:
-            return Result(0, "\n\n".join(self._zone(name) for name in ("block", *self.fabric.zones)) + "\n")
-        if words == ["--get-default-zone"]:
-            return Result(0, "public\n")
-        options = dict(word.lstrip("-").partition("=")[::2] for word in words)
-        self.plug.around(" ".join(words), lambda: self._change_firewalld(options))
-        return Result(0)
-
-    def _zone(self, name: str) -> str:
-        found = self.fabric.zones.get(name)
-        ports = sorted(one for one in found or () if "/" in one)
-        services = sorted(one for one in found or () if "/" not in one)
-        head = f"{name} (default, active)" if found is not None and self.fabric.zones_are_active else name
-        return (
-            f"{head}\n  target: default\n  services: {' '.join(services)}\n  ports: {' '.join(ports)}\n  masquerade: no"
-        )
-
-    def _change_firewalld(self, options: dict[str, str]) -> None:
-        if "permanent" in options:
-            self._change_files(options)
-            return
-        zone = self.fabric.zones[options["zone"]]
-        for key, value in options.items():
-            if key.startswith("add-"):
-                assert key == "add-port", "what runs does not know a service that is new"
-                zone.add(value)
-            if key.startswith("remove-"):
-                zone.remove(value)
-
-    def _change_files(self, options: dict[str, str]) -> None:
-        folder = self.etc / "firewalld"
-        named = options.get("service") or options.get("new-service") or options.get("delete-service")
-        path = folder / (f"services/{named}.xml" if named else f"zones/{options['zone']}.xml")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lines = path.read_text().splitlines() if path.exists() else ["<x>"]
-        if "delete-service" in options:
-            path.unlink()
-            return
-        for key, value in options.items():
-            number, _slash, protocol = value.partition("/")
-            line = f'  <port port="{number}" protocol="{protocol}"/>' if protocol else f'  <service name="{value}"/>'
-            if key.startswith("add-"):
-                lines.append(line)
-            if key.startswith("remove-"):
-                lines.remove(line)
-        path.write_text("\n".join(lines))
 
     # --- SELinux ---------------------------------------------------------------------------------------------------
     def _restorecon(self, words: Words, _: Environment) -> Result:

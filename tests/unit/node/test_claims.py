@@ -670,60 +670,6 @@ def test_a_ruleset_that_nobody_can_read_is_none(world: World) -> None:
     assert deploy(world, open_for(world, "tcp 22")).changes.ground == ()
 
 
-# --- firewalld -------------------------------------------------------------------------------------------------------
-@pytest.fixture
-def firewalld(world: World) -> World:
-    world.fabric.chain("filter_INPUT", "drop", table="firewalld")
-    world.fabric.files["firewalld.service"] = "enabled"
-    world.fabric.up.add("firewalld.service")
-    world.fabric.zones.update({"public": {"ssh", "443/tcp"}, "internal": set()})
-    zones = world.places.etc / "firewalld/zones"
-    zones.mkdir(parents=True)
-    (zones / "public.xml").write_text('<zone>\n  <port port="443" protocol="tcp"/>\n</zone>\n')
-    return world
-
-
-def test_firewalld_gets_a_service_for_good_and_the_ports_at_once(firewalld: World) -> None:
-    made = open_for(firewalld, "tcp 5900-6923", "tcp 443")
-    assert deploy(firewalld, made).changes.ground == ("port tcp 5900-6923", "port tcp 443")
-    assert firewalld.fabric.zones == {
-        "public": {"ssh", "443/tcp", "5900-6923/tcp"},
-        "internal": {"443/tcp", "5900-6923/tcp"},
-    }
-    services = firewalld.places.etc / f"firewalld/services/{TAG}.xml"
-    assert '<port port="5900-6923" protocol="tcp"/>' in services.read_text()
-    assert not deploy(firewalld, made).changes.any
-    # After a reload it is the service that counts.
-    firewalld.fabric.zones.update({"public": {"ssh", "443/tcp", TAG}, "internal": {TAG}})
-    assert not deploy(firewalld, made).changes.any
-    firewalld.fabric.zones["internal"].clear()
-    assert [one["name"] for one in told(firewalld)["drift"]] == ["port tcp 5900-6923", "port tcp 443"]
-    deploy(firewalld, open_for(firewalld, "tcp 5901", digest=B))
-    assert firewalld.fabric.zones == {"public": {"ssh", "443/tcp", TAG}, "internal": {"5901/tcp"}}
-
-
-def test_where_no_zone_has_an_interface_the_default_one_counts(firewalld: World) -> None:
-    firewalld.fabric.zones_are_active = False
-    deploy(firewalld, open_for(firewalld, "tcp 22"))
-    assert firewalld.fabric.zones == {"public": {"ssh", "443/tcp", "22/tcp"}, "internal": set()}
-
-
-def test_removal_closes_in_firewalld_what_no_administrator_opened(firewalld: World) -> None:
-    before = everything_in(firewalld.places.etc / "firewalld/zones")
-    deploy(firewalld, open_for(firewalld, "tcp 5900", "tcp 443"))
-    assert everything_in(firewalld.places.etc / "firewalld/zones") != before
-    away(firewalld)
-    assert firewalld.fabric.zones == {"public": {"ssh", "443/tcp"}, "internal": set()}
-    assert list((firewalld.places.etc / "firewalld/services").iterdir()) == []
-    assert TAG not in "".join(path.read_text() for path in (firewalld.places.etc / "firewalld").rglob("*.xml"))
-
-
-def test_firewalld_that_refuses_is_told(firewalld: World) -> None:
-    firewalld.refuse["firewall-cmd --permanent"] = Result(1, "", "Error: ACCESS_DENIED")
-    with pytest.raises(NodeError, match=f"firewall-cmd --permanent --new-service={TAG} failed on the node: Error: ACC"):
-        deploy(firewalld, open_for(firewalld, "tcp 22"))
-
-
 # --- SELinux ---------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def selinux(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
