@@ -40,6 +40,7 @@ PARENTS = {
     "node": "base",
     "node-ovn": "node",
     "node-modular": "node-ovn",
+    "node-firewalld": "node",
     "machine": "base",
     "kolla": "base",
     "libvirt": "kolla",
