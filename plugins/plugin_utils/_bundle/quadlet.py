@@ -40,7 +40,9 @@ def units(running: Running, who: Instance, image: str) -> Mapping[str, str]:
 def unit(running: Running, who: Instance, image: str, companion: Companion | None = None) -> str:
     """One unit: the service's own, or that of a companion."""
     title = f"{running.title}{f' {who.instance}' if who.instance else ''}"
-    # A companion is started without kolla, so it needs neither the files nor what is around them.
+    # A companion is started without kolla, so it needs neither the files nor what is around them; nor what is the
+    # service's own and comes and goes, such as certificates: a change there would restart it.
+    mounts = [one for one in running.mounts if not (companion and one.own)]
     sections: dict[str, Section] = {
         "Unit": [("Description", companion.title)] if companion else [("Description", title), *_order(running)],
         "Container": [
@@ -50,7 +52,7 @@ def unit(running: Running, who: Instance, image: str, companion: Companion | Non
             ("Network", "host"),
             *([("Exec", companion.command)] if companion else _kolla(running, who)),
             *_privileges(running),
-            *(("Volume", _volume(running, who, one)) for one in running.mounts),
+            *(("Volume", _volume(running, who, one)) for one in mounts),
             *(("PodmanArgs", _quoted(one)) for one in _podman_options(running)),
         ],
         "Service": [

@@ -82,16 +82,17 @@ def defined(made: Bundle, generation: str) -> dict[str, May]:
     """What the definition of a service gives to its containers, by their names."""
     running, who = made.running, made.who
     assert running is not None
-    companions = {f"{who.container}-{one.name}": _may(made, "root", ()) for one in running.companions}
-    own = _may(made, running.user, _kolla(running, who.logs, generation))
+    shared = [one for one in running.mounts if not one.own]
+    companions = {f"{who.container}-{one.name}": _may(made, "root", shared) for one in running.companions}
+    own = _may(made, running.user, (*running.mounts, *_kolla(running, who.logs, generation)))
     return {who.container: own, **companions}
 
 
-def _may(made: Bundle, user: str, more: Iterable[Mount]) -> May:
+def _may(made: Bundle, user: str, seen: Iterable[Mount]) -> May:
     running, who = made.running, made.who
     assert running is not None
     label = () if running.confined or running.privileged else ("--security-opt=label=disable",)
-    mounts = ((who.filled(one.source), who.filled(one.target or one.source), one) for one in (*running.mounts, *more))
+    mounts = ((who.filled(one.source), who.filled(one.target or one.source), one) for one in seen)
     spaces = {space for space in _SPACES if f"--{space}=host" in running.podman_options}
     return May(
         user=user,

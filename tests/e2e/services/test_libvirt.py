@@ -22,6 +22,8 @@ MODULAR = {"edpm_libvirt_mode": "host", "edpm_libvirt_daemons": "modular"}
 #: The third needs daemons that are in no package of Debian; tests/hosts has it.
 OPTIONS = {"container": IN_CONTAINER, "host": ON_NODE, "modular": MODULAR}
 UNITS = {"container": "edpm_libvirt.service", "host": "libvirtd.service", "modular": "virtqemud.service"}
+#: What has the ends of the guests' consoles.
+KEEPERS = {"container": "edpm_libvirt-virtlogd.service", "host": "virtlogd.service", "modular": "virtlogd.service"}
 #: What other nodes talk to.
 LISTENING = {**UNITS, "modular": "virtproxyd.service"}
 
@@ -68,15 +70,14 @@ def test_guests_survive_a_restart_and_their_consoles_stay_open(machine: Machine,
     machine.put("/var/lib/libvirt/guest.xml", GUEST)
     virsh(machine, mode, "create --paused /var/lib/libvirt/guest.xml")
     guest = machine.sh("pgrep -f '[g]uest=guest'")
-    keeper_unit = "edpm_libvirt-virtlogd.service" if mode == "container" else "virtlogd.service"
-    keeper = machine.main_process(keeper_unit)
+    keeper = machine.main_process(KEEPERS[mode])
     begin = time.monotonic()
     machine.sh(f"timeout 30 systemctl restart {UNITS[mode]}")
     ask = "podman exec edpm_libvirt " if mode == "container" else ""
     machine.until(f"{ask}virsh -c qemu:///system list --all --name | grep -qx guest")
     print(f"libvirt ({mode}) answers {time.monotonic() - begin:.1f} s after its restart began")
     assert machine.sh("pgrep -f '[g]uest=guest'") == guest
-    assert machine.main_process(keeper_unit) == keeper
+    assert machine.main_process(KEEPERS[mode]) == keeper
 
 
 def test_what_runs_is_told_before_a_removal(machine: Machine, mode: str) -> None:
@@ -92,6 +93,7 @@ def test_certificates_make_it_listen_and_renewed_ones_need_no_restart(
     address = machine.nodes.address(machine.name)
     guest = machine.sh("pgrep -f '[g]uest=guest'")
     old, new = (secret(ca, machine.name, address) for _ in range(2))
+    keeper = machine.main_process(KEEPERS[mode])
     first = machine.deploy(plan_of(mode, **keys_of(old)))
     assert (first["failed"], first["restarted"]) == (False, True), first["shown"]
     assert shown_by(address) == fingerprint(old["tls.crt"])
@@ -109,6 +111,7 @@ def test_certificates_make_it_listen_and_renewed_ones_need_no_restart(
     again = machine.deploy(plan_of(mode, **keys_of(new)))
     assert (again["failed"], again["changed"]) == (False, False), again["shown"]
     assert machine.sh("pgrep -f '[g]uest=guest'") == guest
+    assert machine.main_process(KEEPERS[mode]) == keeper, "or the guests' consoles would fall silent"
 
 
 def test_no_other_user_of_the_node_can_read_a_private_key(machine: Machine) -> None:
@@ -121,13 +124,13 @@ def test_no_other_user_of_the_node_can_read_a_private_key(machine: Machine) -> N
             )
 
 
-def test_qemu_can_read_its_certificates(machine: Machine, mode: str) -> None:
-    """It is another user than libvirt: the one that the guest runs as."""
-    user = machine.sh("ps -o uid= -p $(pgrep -f '[g]uest=guest')").strip()
-    groups = machine.sh("grep Groups /proc/$(pgrep -f '[g]uest=guest')/status").split(None, 1)[1].replace(" ", ",")
-    inside = "podman exec edpm_libvirt " if mode == "container" else ""
+def test_qemu_can_read_its_certificates(machine: Machine) -> None:
+    """It is another user than libvirt, the one that the guest runs as, and it started before there were any."""
+    guest = machine.sh("pgrep -f '[g]uest=guest'")
+    user = machine.sh(f"ps -o uid= -p {guest}").strip()
+    groups = machine.sh(f"grep Groups /proc/{guest}/status").split(None, 1)[1].replace(" ", ",")
     read = f"setpriv --reuid={user} --groups={groups.replace(chr(9), ',')} cat /etc/pki/qemu/server-key.pem"
-    assert "PRIVATE KEY" in machine.sh(inside + read)
+    assert "PRIVATE KEY" in machine.sh(f"nsenter --target={guest} --mount {read}")
 
 
 @pytest.mark.parametrize("mode", ["host"], indirect=True, scope="module")

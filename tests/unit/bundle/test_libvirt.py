@@ -111,6 +111,13 @@ def test_guests_that_start_before_certificates_come_see_them_later() -> None:
     assert not [path for path in live_of(without) if "pki" in path]
 
 
+def test_certificates_that_come_or_go_leave_the_keeper_of_the_consoles_alone() -> None:
+    units = [parcelled(keyed("libvirt", keys)).units for keys in ({}, TLS, {**TLS, "tls-ca-bundle.pem": b"CA"})]
+    assert len({one["edpm_libvirt-virtlogd.container"] for one in units}) == 1
+    assert len({one["edpm_libvirt.container"] for one in units}) == 3
+    assert "/etc/pki" not in units[0]["edpm_libvirt-virtlogd.container"]
+
+
 @pytest.mark.parametrize("target", ["/etc/pki", "/etc/pki/qemu", "/etc/pki/qemu/mine"])
 def test_what_a_deployer_has_in_the_place_of_qemus_certificates_is_not_covered(target: str) -> None:
     plan = keyed("libvirt", {})
