@@ -13,6 +13,7 @@ from typing import Protocol
 
 import pytest
 from edpm_lab.access import Access
+from edpm_lab.api import Api
 from edpm_lab.api_server import access, api_server
 from edpm_lab.labs import Lab
 
@@ -65,9 +66,10 @@ def installed(kube: Access, playbook: Playbook) -> Access:
 def namespace(kube: Access) -> Iterator[str]:
     """A namespace of the test's own."""
     name = f"test-{uuid.uuid4().hex[:8]}"
-    kube.kubectl("create", "namespace", name)
+    api = Api(kube)
+    api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     yield name
-    kube.kubectl("delete", "namespace", name, "--wait=false")
+    api.delete("namespace", name)
 
 
 @pytest.fixture

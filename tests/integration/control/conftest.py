@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 import uuid
@@ -18,11 +19,13 @@ from ansible_collections.edpm.services.plugins.plugin_utils._control.reconcile i
 from ansible_collections.edpm.services.plugins.plugin_utils._control.wanted import Chosen
 from ansible_collections.edpm.services.plugins.plugin_utils._kube.connection import Settings
 from edpm_lab.access import Access
+from edpm_lab.api import Api
 from edpm_lab.command import Result
 
 DATAPLANE = "dataplane.openstack.org/v1beta1"
 NOVA = "nova.openstack.org/v1beta1"
 NEUTRON = "neutron.openstack.org/v1beta1"
+RBAC = "rbac.authorization.k8s.io"
 CELL = "nova.openstack.org/cell"
 MARK = "edpm.openstack.org/deployed-cell"
 PATIENCE = 30.0
@@ -68,14 +71,16 @@ class Site:
     namespace: str
     account: Path
 
+    @functools.cached_property
+    def api(self) -> Api:
+        return Api(self.kube)
+
     def kubectl(self, *args: str, stdin: str | None = None, check: bool = True, timeout: float = 60) -> Result:
         return self.kube.kubectl("-n", self.namespace, *args, stdin=stdin, check=check, timeout=timeout)
 
     def create(self, *bodies: Body) -> None:
-        for start in range(0, len(bodies), 500):
-            items = [self.here(body) for body in bodies[start : start + 500]]
-            listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-            self.kubectl("create", "-f", "-", stdin=listed, timeout=300)
+        for body in bodies:
+            self.api.create(self.here(body))
 
     def send(self, verb: str, body: Body, *args: str, check: bool = True) -> Result:
         return self.kubectl(verb, "-f", "-", *args, stdin=json.dumps(self.here(body)), check=check)
@@ -84,13 +89,10 @@ class Site:
         return {**body, "metadata": {**body["metadata"], "namespace": self.namespace}}
 
     def get(self, kind: str, name: str) -> Body:
-        found = json.loads(self.kubectl("get", kind, name, "-o", "json", "--show-managed-fields").stdout)
-        assert isinstance(found, dict)
-        return found
+        return self.api.get(kind, name, self.namespace)
 
     def all(self, kind: str) -> dict[str, Body]:
-        listed = json.loads(self.kubectl("get", kind, "-o", "json", timeout=120).stdout)["items"]
-        return {item["metadata"]["name"]: item for item in listed}
+        return {item["metadata"]["name"]: item for item in self.api.all(kind, self.namespace)}
 
     def there(self, kind: str) -> list[str]:
         return sorted(self.all(kind))
@@ -112,7 +114,7 @@ class Site:
     def version(self) -> str:
         """Changes with every write to the objects that reconcile may write."""
         kinds = "osdpnode,osdprole,osdpns,nec,ovnmetadataagent,neutronsriovagent,cinderexternalvolume,configmap"
-        listed = json.loads(self.kubectl("get", kinds, "-o", "json", timeout=120).stdout)["items"]
+        listed = [one for kind in kinds.split(",") for one in self.api.all(kind, self.namespace)]
         return json.dumps(sorted((o["kind"], o["metadata"]["name"], o["metadata"]["resourceVersion"]) for o in listed))
 
 
@@ -130,18 +132,19 @@ def until(what: Callable[[], bool], wanted: str) -> None:
     deadline = time.monotonic() + PATIENCE
     while not what():
         assert time.monotonic() < deadline, f"not within {PATIENCE:.0f} s: {wanted}"
-        time.sleep(0.25)
+        time.sleep(0.1)
 
 
 def settle(server: Access, namespace: str) -> Site:
     """An account of the namespace's own with the two roles, and nothing else."""
     user = f"operator-{namespace}"
-    for clusterrole in ("edpm-services-reader", "edpm-services-writer"):
-        binding = (f"{clusterrole}-{user}", f"--clusterrole={clusterrole}", f"--user={user}")
-        server.kubectl("create", "rolebinding", *binding, "-n", namespace)
     place = Site(server, namespace, server.client_certificate(user))
-    asked = ("auth", "can-i", "patch", "novaexternalcomputes.nova.openstack.org", f"--as={user}")
-    until(lambda: place.kubectl(*asked, check=False).returncode == 0, "the role bindings are in force")
+    for clusterrole in ("edpm-services-reader", "edpm-services-writer"):
+        role = {"apiGroup": RBAC, "kind": "ClusterRole", "name": clusterrole}
+        subject = {"apiGroup": RBAC, "kind": "User", "name": user}
+        place.create(thing(f"{RBAC}/v1", "RoleBinding", f"{clusterrole}-{user}", roleRef=role, subjects=[subject]))
+    asked = (user, "patch", "nova.openstack.org", "novaexternalcomputes", namespace)
+    until(lambda: place.api.allowed(*asked), "the role bindings are in force")
     return place
 
 
@@ -171,11 +174,12 @@ def guarded(site: Site) -> Site:
 def shared_site(installed: Access) -> Iterator[Site]:
     """One for all tests of a module that leave nothing behind."""
     name = f"shared-{uuid.uuid4().hex[:8]}"
-    installed.kubectl("create", "namespace", name)
+    api = Api(installed)
+    api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     place = settle(installed, name)
     await_policies(place)
     yield place
-    installed.kubectl("delete", "namespace", name, "--wait=false")
+    api.delete("namespace", name)
 
 
 def finalized(body: Body) -> bool:

@@ -24,13 +24,13 @@ EXTENSION = Path(__file__).resolve().parents[3] / "extensions/eda"
 SOURCE = runpy.run_path(str(EXTENSION / "plugins/event_source/dataplane.py"))
 
 
-def events(args: Body, act: Callable[[], None], enough: Callable[[list[Body]], bool]) -> list[Body]:
-    """What comes from the beginning until it is enough; `act` is done once something was heard."""
+def events(args: Body, act: Callable[[], None], enough: Callable[[list[Body]], bool], heard: int = 1) -> list[Body]:
+    """What comes from the beginning until it is enough; `act` is done once so many were heard."""
 
     async def listen() -> list[Body]:
         queue: asyncio.Queue[Any] = asyncio.Queue(1)  # as ansible-rulebook makes it
         source = asyncio.ensure_future(SOURCE["main"](queue, args))
-        found = [await asyncio.wait_for(queue.get(), 60)]
+        found = [await asyncio.wait_for(queue.get(), 60) for _ in range(heard)]
         await asyncio.to_thread(act)
         while not enough(found):
             found.append(await asyncio.wait_for(queue.get(), 60))
@@ -61,6 +61,7 @@ def test_every_change_is_an_event_without_contents(site: Site, monkeypatch: pyte
             and any((one["what"], one["kind"]) == ("modified", "Secret") for one in seen)
             and any((one["what"], one["name"]) == ("modified", "node-1") for one in seen)
         ),
+        heard=5,  # a role, two cells, a node and the Secret: what comes after them is a change
     )
 
     told = {(one["what"], one["kind"], one["name"]) for one in found}

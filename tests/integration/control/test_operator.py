@@ -186,7 +186,8 @@ def test_a_job_without_its_settings_is_taken_away_and_made_anew(operator: Operat
     job = one_job(pods)
     first = operated.get("job", job)["metadata"]
     operator.end(signal.SIGKILL)
-    operated.kubectl("delete", "configmap", f"{job}-{first['labels']['edpm.openstack.org/start']}")
+    start = first["labels"]["edpm.openstack.org/start"]
+    operated.kubectl("delete", "configmap", f"{job}-{start}", "--ignore-not-found")
     with Operator(operated, operator.folder, name="two"):
         until(lambda: first["uid"] not in str(operated.all("jobs")) and pods.unfinished() != [], "a Job in its place")
         assert pods.nodes(one_job(pods)) == ["node-0"]

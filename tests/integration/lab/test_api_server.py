@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from edpm_lab import access, labs, places
+from edpm_lab.api import Api
 from edpm_lab.api_server import HOST, ApiServer, api_server, found_api_server
 from edpm_lab.errors import LabError
 
@@ -177,6 +178,7 @@ def test_a_cluster_of_the_users_own_is_used_and_not_started(
     assert isinstance(given, access.GivenCluster)
     assert given.url == server.url
     assert "default" in given.kubectl("get", "namespaces").stdout
+    assert "default" in [one["metadata"]["name"] for one in Api(given).all("namespaces")]
     assert not list((lab.folder / "processes").glob("given*"))
 
 

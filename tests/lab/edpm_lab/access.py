@@ -8,11 +8,16 @@ whole cluster, or a cluster of the user's own.
 from __future__ import annotations
 
 import base64
+import functools
+import http.client
 import json
 import os
+import ssl
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -39,6 +44,10 @@ class Access(ABC):
     def kubectl(self, *args: str | Path, stdin: str | None = None, check: bool = True, timeout: float = 60) -> Result:
         """Run kubectl as the cluster's administrator; with a `--kubeconfig` among `args`, as somebody else."""
         return run([self._kubectl(), *args], stdin=stdin, check=check, timeout=timeout, env=self.environment())
+
+    @abstractmethod
+    def ask(self, method: str, path: str, body: Any = None, accept: str = "application/json") -> tuple[int, str]:
+        """One request as the cluster's administrator: the status and the text of the answer."""
 
     def environment(self) -> dict[str, str]:
         """What a program that talks to this server as its administrator needs in its environment."""
@@ -72,6 +81,22 @@ class OwnAccess(Access):
         """The one that came with the server, not an older one that happens to be on PATH."""
         return binaries(*API.names)["kubectl"]
 
+    def ask(self, method: str, path: str, body: Any = None, accept: str = "application/json") -> tuple[int, str]:
+        """One request over a connection of its own: the server may just have been started again."""
+        where = urlsplit(self.url)
+        connection = http.client.HTTPSConnection(
+            where.hostname or "", where.port, timeout=60, context=_administrator(*self._trusted())
+        )
+        with closing(connection):
+            headers = {"Accept": accept, "Content-Type": "application/json"}
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+
+    def _trusted(self) -> tuple[Path, int]:
+        """The folder of the authority, and since when it is what it is: a server of the same name gets a new one."""
+        return self.authority.folder, self.authority.certificate.stat().st_mtime_ns
+
     def client_certificate(self, user: str, groups: Sequence[str] = ()) -> Path:
         """A kubeconfig for a user that has no rights except those that RBAC gives it."""
         name = self._client_name(user, groups)
@@ -82,6 +107,23 @@ class OwnAccess(Access):
 @dataclass(frozen=True)
 class GivenCluster(Access):
     """A cluster that the user handed to the lab: it is used, and neither started nor stopped."""
+
+    def ask(self, method: str, path: str, body: Any = None, accept: str = "application/json") -> tuple[int, str]:
+        """One request by the kubernetes package, which knows every way to log in."""
+        client = import_module("kubernetes.config").new_client_from_config(str(self.kubeconfig))
+        with closing(client):
+            headers = {"Accept": accept, "Content-Type": "application/json"}
+            settings = client.configuration.auth_settings().values()
+            headers |= {one["key"]: one["value"] for one in settings if one["value"]}
+            answer = client.rest_client.pool_manager.request(
+                method,
+                self.url + path,
+                body=None if body is None else json.dumps(body),
+                headers=headers,
+                timeout=60,
+                retries=False,
+            )
+            return int(answer.status), answer.data.decode()
 
     def client_certificate(self, user: str, groups: Sequence[str] = ()) -> Path:
         """A kubeconfig for a user, with a certificate that the cluster itself signs."""
@@ -127,6 +169,13 @@ def given_cluster(folder: Path) -> GivenCluster | None:
         raise LabError(f"{GIVEN} names {chosen}, whose current context has no cluster")
     pki.write_private(folder / "admin.kubeconfig", text.encode())
     return GivenCluster(folder / "admin.kubeconfig", str(clusters[0]["server"]), folder)
+
+
+@functools.cache
+def _administrator(folder: Path, _since: int) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=str(folder / "ca.crt"))
+    context.load_cert_chain(folder / "admin.crt", folder / "admin.key")
+    return context
 
 
 def _clusters(kubeconfig: str) -> list[dict[str, Any]]:
