@@ -7,8 +7,9 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from types import TracebackType
+from typing import Any
 
 import pytest
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.model import Reference
@@ -69,6 +70,11 @@ def unreachable() -> bool:
 
 def hangs() -> bool:
     time.sleep(1.5)
+    return True
+
+
+def hangs_long() -> bool:
+    time.sleep(5)
     return True
 
 
@@ -192,26 +198,34 @@ class TestTheLease:
     def test_a_request_that_hangs_ends_it_before_another_may_take_the_lease(
         self, monkeypatch: pytest.MonkeyPatch, codes: list[int], caplog: pytest.LogCaptureFixture
     ) -> None:
-        lease = FakeLease(hangs)
-        one = operator(monkeypatch, lease, lambda: NOTHING, lease_duration=1)
+        lease = FakeLease(hangs_long)
+        one = operator(monkeypatch, lease, lambda: NOTHING, lease_duration=4)
 
         async def timed() -> float:
             begun = time.monotonic()
             with pytest.raises(Ended):
-                await self.keep(one, lease, 5)
+                await self.keep(one, lease, 20)
             return time.monotonic() - begun
 
-        assert asyncio.run(timed()) < 1.0
+        assert asyncio.run(timed()) < 4.0
         assert codes == [1]
         assert "is lost; another may work now" in caplog.text
 
     def test_one_failure_in_time_is_none(self, monkeypatch: pytest.MonkeyPatch, codes: list[int]) -> None:
-        lease = FakeLease(unreachable, yes)
-        one = operator(monkeypatch, lease, lambda: NOTHING, lease_duration=2)
-        with pytest.raises(TimeoutError):
-            asyncio.run(self.keep(one, lease, 2.5))
-        assert codes == []
-        assert lease.asked > 3
+        lease = FakeLease(unreachable, yes, yes, yes, no)
+        pauses: list[float] = []
+        at_once = asyncio.sleep
+
+        def soon(seconds: float) -> Coroutine[Any, Any, None]:
+            pauses.append(seconds)
+            return at_once(0)
+
+        one = operator(monkeypatch, lease, lambda: NOTHING, lease_duration=60)
+        monkeypatch.setattr(asyncio, "sleep", soon)
+        with pytest.raises(Ended):
+            asyncio.run(self.keep(one, lease, 30))
+        assert (codes, lease.asked) == ([1], 5), "not at the failure, but when another had it"
+        assert set(pauses) == {12}
 
     def test_its_time_counts_from_before_it_was_asked_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
         lease = FakeLease(hangs)
