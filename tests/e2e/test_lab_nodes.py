@@ -172,6 +172,14 @@ def the_node(nodes: Nodes, name: str) -> Node:
     return next(node for node in nodes.list() if node.name == name)
 
 
+def link_number(name: str) -> str:
+    """Empty where there is none; another lab may have a link of that name by now."""
+    try:
+        return Path(f"/sys/class/net/{name}/ifindex").read_text().strip()
+    except FileNotFoundError:
+        return ""
+
+
 @dataclass(frozen=True)
 class Traces:
     """What a lab with nodes leaves on the host while it runs, and must not leave afterwards."""
@@ -179,7 +187,8 @@ class Traces:
     lab: Lab
     containers: tuple[str, ...]
     volumes: tuple[str, ...]
-    links: tuple[str, ...]
+    #: By name, the number that no other link of that name has.
+    links: dict[str, str]
     namespaces: tuple[str, ...]
     subnet: str
 
@@ -195,7 +204,7 @@ class Traces:
             lab,
             tuple(containers),
             tuple(mount["Name"] for each in found for mount in each["Mounts"] if mount["Type"] == "volume"),
-            (bridge, *(port["ifname"] for port in ports)),
+            {name: link_number(name) for name in (bridge, *(port["ifname"] for port in ports))},
             tuple(str(Path(f"/proc/{each['State']['Pid']}/ns/pid").readlink()) for each in found),
             str(podman.network(lab.name).subnet),
         )
@@ -204,7 +213,7 @@ class Traces:
         return [
             *(f"folder {self.lab.folder}" for _ in range(self.lab.folder.exists())),
             *self._in_podman(),
-            *(f"link {link}" for link in self.links if Path(f"/sys/class/net/{link}").exists()),
+            *(f"link {name}" for name, number in self.links.items() if link_number(name) == number),
             *(f"process {process}" for process in self._processes()),
             *(f"mount {line}" for line in Path("/proc/self/mountinfo").read_text().splitlines() if self._names(line)),
             *(f"cgroup {path}" for path in Path("/sys/fs/cgroup").rglob("libpod-*") if self._names(path.name)),
