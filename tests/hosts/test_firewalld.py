@@ -42,14 +42,14 @@ def caller(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Caller:
     nodes = Nodes(lab)
     nodes.up([NAME], IMAGE)
     made = Caller(nodes, NAME, tmp_path_factory.mktemp("calls"))
-    made.nodes.ssh(NAME, "tee", "/root/answers.py", stdin=ANSWERS)
+    made.nodes.ssh(NAME, "tee", "/srv/answers.py", stdin=ANSWERS)
     made.sh("systemctl enable --now firewalld.service")
     answer(made)
     return made
 
 
 def answer(caller: Caller) -> None:
-    caller.sh("systemd-run --unit=answers python3 /root/answers.py")
+    caller.sh("systemd-run --unit=answers python3 /srv/answers.py")
     caller.until(f"ss -Hltn sport = {SHARED} | grep -q .")
 
 
