@@ -79,7 +79,7 @@ class Convergence:
         seen, changes = self._compare(wait=False)
         pull = False
         if changes.switch and self.wanted.contained:
-            self.node.require_podman()
+            self.node.podman.require()
             pull = self.node.podman.needs(self.bundle.image)
         if changes.any:
             self._refuse()
@@ -148,7 +148,7 @@ class Convergence:
     def _switch(self) -> bool:
         pulled = False
         if self.wanted.contained:
-            self.node.require_podman()
+            self.node.podman.require()
             pulled = self.node.podman.provide(self.bundle.image)
         staged = self.home.stage(self.files, self.wanted)
         try:

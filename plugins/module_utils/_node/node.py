@@ -45,11 +45,6 @@ class Node:
     labels: Labels
     clock: Clock
 
-    def require_podman(self) -> None:
-        """Refuse a node without a podman that knows Quadlet; where that is, podman need not be asked for its age."""
-        if not self.systemd.generator:
-            self.podman.require()
-
 
 def real_node(run: Run, places: Places) -> Node:
     """The node on which this runs."""

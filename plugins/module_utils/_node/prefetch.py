@@ -17,7 +17,7 @@ def prefetch(node: Node, bundle: Bundle, *, check: bool, patience: float) -> Pre
     image = bundle.image
     if not image.reference:
         return Prefetch(bundle.name, bundle.digest, "", pulled=False)
-    node.require_podman()
+    node.podman.require()
     if check:
         return Prefetch(bundle.name, bundle.digest, image.reference, node.podman.needs(image))
     with held(node.places.lock, patience, node.clock.sleep, node.clock.now):

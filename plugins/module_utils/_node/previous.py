@@ -99,7 +99,7 @@ class Return:
         self.claims.refuse(more_come=False)
         if not wanted.contained:
             return
-        self.node.require_podman()
+        self.node.podman.require()
         if not self.node.podman.has(wanted.starts_from):
             load = "load it there (podman load) or pull it, then run again"
             raise ImageMissing(

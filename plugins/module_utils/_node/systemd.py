@@ -73,15 +73,10 @@ class Systemd:
         """The state of one unit."""
         return self.states([unit]).get(unit, UnitState())
 
-    @property
-    def generator(self) -> str:
-        """Podman's generator, which is Quadlet; empty where there is none."""
-        return next((path for path in self._generators if Path(path).exists()), "")
-
     def accepts(self, units: Sequence[str], folders: Sequence[Path]) -> None:
         """Refuse files of the first folder of which no service is made; the others are for what these name."""
-        generator = self.generator
-        if not generator:
+        generator = next((path for path in self._generators if Path(path).exists()), None)
+        if generator is None:
             raise NotPrepared(
                 "The node has no Quadlet: none of its known places has podman's systemd generator; "
                 "install podman 4.4 or newer with Quadlet."

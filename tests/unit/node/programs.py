@@ -169,8 +169,8 @@ class FakeRun(NodePrograms):
         return kinds.get(words[0], self._execute)(words)
 
     def _image(self, words: list[str]) -> Result:
-        asked, no = {"exists": (words[2:], 1), "inspect": (words[3:], 125)}[words[1]]
-        return Result(0 if set(asked) <= self.world.images else no)
+        asked = {"exists": words[2:], "inspect": words[3:]}[words[1]]
+        return Result(0 if set(asked) <= self.world.images else 125)
 
     def _execute(self, _words: list[str]) -> Result:
         if UNIT not in self.world.processes:

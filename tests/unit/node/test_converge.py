@@ -67,7 +67,7 @@ def test_check_mode_says_the_same_as_the_run_and_touches_nothing(world: World) -
     before = everything_in(world.places.root.parent)
     foreseen = deploy(world, made, check=True)
     assert everything_in(world.places.root.parent) == before
-    assert {call[1] for call in world.calls} <= {"show", "image"}
+    assert {call[1] for call in world.calls} <= {"show", "--version", "image"}
     done = deploy(world, made)
     assert dataclasses.replace(foreseen, pruned=done.pruned) == done
     assert done.changes.added == ("conf.d/02-new.conf",)

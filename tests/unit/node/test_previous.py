@@ -45,7 +45,7 @@ def test_the_generation_before_runs_again_after_one_restart_and_can_be_left_agai
 def test_nothing_is_pulled_or_validated_and_the_nodes_memory_stays(world: World) -> None:
     before = (home(world) / "identity.json").read_bytes()
     back(world)
-    assert {call[1] for call in world.argv("podman")} == {"image"}
+    assert {call[1] for call in world.argv("podman")} == {"--version", "image"}
     assert (home(world) / "identity.json").read_bytes() == before
 
 
@@ -131,7 +131,7 @@ REFUSED = {
     ),
     "removed": (away, "nova_compute is not on this node, so it cannot go back; deploy it."),
     "no podman": (
-        lambda world: world.refuse.update({"podman": Result(127)}),
+        lambda world: world.refuse.update({"podman --version": Result(127)}),
         "The node has no podman; install podman 4.4 or newer.",
     ),
 }

@@ -25,29 +25,24 @@ def _as_it_is(_world: World) -> None:
     """The fault is in what is asked for."""
 
 
-def _with_old_podman(world: World) -> None:
-    world.version = "podman version 4.3.1"
-    (world.places.root.parent / "generator").unlink()
-
-
 Break = Callable[[World], object]
 JUDGED = {"validation": JUDGE}
 #: How the node or the bundle is broken, what is asked for, and what the message says. Nothing may be touched.
 REFUSED: dict[str, tuple[Break, dict[str, Any], dict[str, bytes], str]] = {
     "no podman": (
-        lambda world: world.refuse.update({"podman": Result(NOT_FOUND)}),
+        lambda world: world.refuse.update({"podman --version": Result(NOT_FOUND)}),
         {},
         SECOND,
         "The node has no podman; install podman 4.4 or newer.",
     ),
     "old podman": (
-        _with_old_podman,
+        lambda world: setattr(world, "version", "podman version 4.3.1"),
         {},
         SECOND,
         "The node's podman 4.3 is too old; install 4.4 or newer, which brings Quadlet.",
     ),
     "broken podman": (
-        lambda world: world.refuse.update({"podman": Result(125, "", "cannot open storage")}),
+        lambda world: world.refuse.update({"podman --version": Result(1, "", "cannot open storage")}),
         {},
         SECOND,
         "podman does not work on the node: cannot open storage; repair it",
