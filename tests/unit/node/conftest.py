@@ -29,3 +29,10 @@ def deployed(world: World) -> Bundle:
     deploy(world, made)
     world.calls.clear()
     return made
+
+
+@pytest.fixture
+def debian(world: World) -> World:
+    world.places.etc.mkdir(exist_ok=True)
+    (world.places.etc / "os-release").write_text('PRETTY_NAME="x"\nID=ubuntu\nID_LIKE=debian\n')
+    return world

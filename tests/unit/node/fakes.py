@@ -118,3 +118,10 @@ def everything_in(folder: Path) -> dict[str, str]:
 def wipe(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
+
+
+def everything_on(world: World) -> tuple[object, ...]:
+    """All that a refusal must leave as it is."""
+    fabric = world.fabric
+    folders = (everything_in(one) for one in (world.places.root, world.places.etc))
+    return dict(fabric.files), set(fabric.up), fabric.rules(), dict(world.processes), *folders
