@@ -286,9 +286,12 @@ def _definitions(site: Site) -> str:
 
 
 def _keystone(site: Site) -> Ini:
+    """Passwords that end with their lab need no slow hashes, and one process can remember what it read."""
     return {
         "DEFAULT": {"log_dir": "/var/log/keystone"},
+        "cache": {"enabled": True, "backend": "dogpile.cache.memory"},
         "database": {"connection": site.database("keystone")},
+        "identity": {"password_hash_rounds": 4},
         "token": {"provider": "fernet"},
     }
 
@@ -349,7 +352,7 @@ def _neutron(site: Site) -> Ini:
             "auth_strategy": "keystone",
             "core_plugin": "ml2",
             "service_plugins": "ovn-router",
-            "api_workers": 2,
+            "api_workers": 1,
             "rpc_workers": 1,
             "notify_nova_on_port_status_changes": True,
             "notify_nova_on_port_data_changes": True,
