@@ -263,9 +263,10 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class UnseenKind:
-    """A partner's kind that the account may not list, in one namespace or, where it is "", in all of them.
+    """A partner's kind that cannot be listed, in one namespace or, where it is "", in all of them.
 
-    That no object of it was read says nothing about those that are there. `sentence` names the right that is missing.
+    That no object of it was read says nothing about those that are there. `sentence` names the right that is missing,
+    or the fault of the server, such as that of a conversion webhook.
     """
 
     group: str

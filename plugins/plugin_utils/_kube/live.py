@@ -18,7 +18,7 @@ from .._dataplane.references import references
 from .._dataplane.stores import snapshot, stores_of
 from .client import Client, Object, Resource
 from .connection import Connection, Settings
-from .errors import KindNotServedError, NotAllowedError
+from .errors import KindNotServedError, NotAllowedError, OverloadedError
 
 AT_ONCE = 8
 READER = "edpm-services-reader"
@@ -113,13 +113,21 @@ def _data_plane_kinds(client: Client) -> list[Resource]:
 
 
 def _list(client: Client, kind: Resource, namespace: str | None) -> list[ParsedObject] | UnseenKind:
-    """A right on a partner's kind that is missing concerns those who ask for its services; one on ours, everybody."""
+    """A partner's kind that cannot be listed concerns those who ask for its services; one of ours, everybody."""
+    group = kind.api_version.rpartition("/")[0]
     try:
         return client.map_all(parse_object, kind, namespace)
+    except OverloadedError as error:
+        if not is_partners(kind.api_version, kind.kind):
+            raise
+        hint = (
+            f"The kind comes from a partner's definition, so look at its CRD {kind.title} and the webhook in it first."
+        )
+        return UnseenKind(group, kind.kind, namespace or "", f"{error} {hint}")
     except NotAllowedError as error:
         if is_partners(kind.api_version, kind.kind):
             return UnseenKind(
-                kind.api_version.rpartition("/")[0],
+                group,
                 kind.kind,
                 namespace or "",
                 f"{str(error).rstrip('.')}; what helps is a ClusterRole that may get and list {kind.title}, bound to "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A partner's kind on a real API server, and an account to which a right on it is given late."""
+"""A partner's kind on a real API server that cannot be listed: a right is given late, or its webhook is down."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 from ansible_collections.edpm.services.plugins.plugin_utils._control.conditions import Run
 from ansible_collections.edpm.services.plugins.plugin_utils._control.status import Reported, report_status
 from ansible_collections.edpm.services.plugins.plugin_utils._control.wanted import Chosen
+from ansible_collections.edpm.services.plugins.plugin_utils._kube import client
+from ansible_collections.edpm.services.plugins.plugin_utils._kube.client import Retry
 from ansible_collections.edpm.services.plugins.plugin_utils._kube.errors import NotAllowedError
 
 from .conftest import DATAPLANE, Body, Site, data_plane, node, results, role, thing, until
@@ -162,6 +164,33 @@ def test_a_right_that_is_taken_away_leaves_objects_and_their_inventory_as_they_a
     partner.tell()
     assert partner.said("node-2")[MESSAGE].startswith(f"0 of 1 service objects are ready. {partner.user} may not list")
     assert site.all(partner.plural) == before
+
+
+def test_a_kind_whose_webhook_is_down_waits_and_everything_else_goes_on(
+    partner: Partner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "Retry", lambda: Retry(attempts=2))
+    site = partner.site
+    partner.allow("reads", "get", "list")
+    partner.allow_to_write()
+    versions = site.get("crd", partner.plural)["spec"]["versions"]
+    newer = [{**versions[0], "storage": False}, {**versions[0], "name": "v2"}]
+    nowhere = {"url": "https://127.0.0.1:9/convert"}
+    webhook = {"strategy": "Webhook", "webhook": {"clientConfig": nowhere, "conversionReviewVersions": ["v1"]}}
+    site.patch("crd", partner.plural, {"spec": {"versions": newer, "conversion": webhook}})
+    stored = json.dumps(site.here(thing(f"{partner.group}/v2", "Probe", "by-hand")))
+    until(lambda: site.kubectl("create", "-f", "-", stdin=stored, check=False).returncode == 0, "v2 is served")
+
+    done = site.reconcile()
+    assert results(done)["NovaExternalCompute/node-0"] == results(done)["NovaExternalCompute/node-1"] == "created"
+    assert not [name for name in results(done) if name.startswith("Probe/")]
+    [warning] = done.warnings
+    assert "conversion webhook for " in warning
+    assert f"look at its CRD {partner.plural} and the webhook in it first. Until then its services wait" in warning
+
+    site.patch("crd", partner.plural, {"spec": {"conversion": {"strategy": "None", "webhook": None}}})
+    until(lambda: not site.reconcile().warnings, "the kind is listed again")
+    assert site.there(partner.plural) == ["by-hand", "node-0", "node-2"]
 
 
 def test_a_right_on_a_kind_of_ours_is_needed_by_all(partner: Partner) -> None:

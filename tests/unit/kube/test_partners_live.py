@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.plan import resolve
-from ansible_collections.edpm.services.plugins.plugin_utils._kube.errors import NotAllowedError
+from ansible_collections.edpm.services.plugins.plugin_utils._kube import client
+from ansible_collections.edpm.services.plugins.plugin_utils._kube.client import Retry
+from ansible_collections.edpm.services.plugins.plugin_utils._kube.errors import NotAllowedError, OverloadedError
 
 from .api import Api
 from .test_snapshot_live import bare, forbidden, from_cluster, paths, serve
@@ -99,6 +101,39 @@ def test_a_partners_kind_that_may_not_be_listed_blocks_its_services_alone_and_na
     assert blocked == {"libvirt": (), "nova_compute": ()}
     waits = "Until then its services wait, and objects of this kind are left as they are."
     assert plan.warnings == (f"{sentence} {waits}",)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries come without a pause."""
+    monkeypatch.setattr(client, "Retry", lambda: Retry(sleep=lambda _seconds: None))
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_partners_kind_that_the_server_cannot_list_blocks_its_services_alone(api: Api) -> None:
+    serve(api, world())
+    serve_probes(api)
+    api._answers["GET", PROBES].clear()
+    said = "conversion webhook for probe.example.com/v1, Kind=Probe failed: connection refused"
+    api.answer("GET", PROBES, 500, {"kind": "Status", "message": said})
+    plan = resolve(from_cluster(api))
+    blocked = {one.service: one.blocked for one in plan.nodes[0].services}
+    [sentence] = blocked.pop("probe")
+    assert said in sentence
+    assert sentence.endswith("look at its CRD probes.probe.example.com and the webhook in it first.")
+    assert blocked == {"libvirt": (), "nova_compute": ()}
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_kind_of_ours_that_the_server_cannot_list_ends_the_run(api: Api) -> None:
+    serve(api, world())
+    served = next(
+        one for one in api._answers if one[1].startswith("/apis/dataplane") and "/openstackdataplanenode" in one[1]
+    )
+    api._answers[served].clear()
+    api.answer(*served, 500, {"kind": "Status", "message": "etcd is away"})
+    with pytest.raises(OverloadedError, match="etcd is away"):
+        from_cluster(api)
 
 
 def test_a_right_that_is_given_later_is_all_that_a_service_waits_for(api: Api, tmp_path: Path) -> None:
