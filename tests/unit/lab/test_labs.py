@@ -165,9 +165,19 @@ def started_owner(how: str) -> Iterator[Owner]:
     with subprocess.Popen([sys.executable, "-c", OWNER, how], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            yield Owner(process, int(process.stdout.readline()))
+            owner = Owner(process, int(process.stdout.readline()))
+            _until_tied(owner.sleeper)
+            yield owner
         finally:
             process.kill()
+
+
+def _until_tied(pid: int) -> None:
+    """Wait until the program itself runs: what comes before it has tied it to its owner by then."""
+    limit = time.monotonic() + 30
+    while Path(f"/proc/{pid}/comm").read_text().strip() != "sleep":
+        assert time.monotonic() < limit, f"process {pid} never became what it was started for"
+        time.sleep(0.01)
 
 
 def is_alive(pid: int) -> bool:
