@@ -23,6 +23,7 @@ from ansible_collections.edpm.services.plugins.plugin_utils._control.look import
 from ansible_collections.edpm.services.plugins.plugin_utils._control.status import write_status
 from ansible_collections.edpm.services.plugins.plugin_utils._control.wanted import Chosen
 from ansible_collections.edpm.services.plugins.plugin_utils._kube.connection import Connection
+from edpm_lab.command import tied
 from edpm_lab.ports import free_port
 
 from .conftest import Body, Site
@@ -80,7 +81,9 @@ class Operator:
         env = {**os.environ, **IMAGES, "KUBECONFIG": str(self.account or self.site.account)}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", PROGRAM], env={**env, "EDPM_OPERATOR_SETTINGS": str(file)}, stderr=log
+                [*tied(), sys.executable, "-m", PROGRAM],
+                env={**env, "EDPM_OPERATOR_SETTINGS": str(file)},
+                stderr=log,
             )
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
+from edpm_lab.command import tied
 from edpm_lab.prerequisites import Tool, require
 
 from .conftest import CELL, Body, Site, data_plane, node, thing
@@ -84,7 +85,7 @@ def test_ansible_rulebook_runs_the_example(site: Site, tmp_path: Path) -> None:
     with (
         log.open("w") as out,
         subprocess.Popen(
-            rulebook(site, tmp_path), cwd=tmp_path, env=environment(site), stdout=out, stderr=out
+            [*tied(), *rulebook(site, tmp_path)], cwd=tmp_path, env=environment(site), stdout=out, stderr=out
         ) as program,
     ):
         try:

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 import yaml
+from edpm_lab.command import tied
 from edpm_lab.ports import free_port
 from edpm_lab.prerequisites import Tool, require
 
@@ -70,7 +71,8 @@ def sshd() -> Iterator[Sshd]:
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "host"], check=True)
         (folder / "config").write_text(SSHD.format(folder=folder, port=port, addresses=ADDRESSES))
         (folder / "authorized").touch()
-        server = subprocess.Popen([program, "-D", "-e", "-f", folder / "config"], stderr=(folder / "log").open("w"))
+        words: list[str | Path] = [*tied(), program, "-D", "-e", "-f", folder / "config"]
+        server = subprocess.Popen(words, stderr=(folder / "log").open("w"))
         _wait_for(port)
         yield Sshd(folder, port)
         server.terminate()

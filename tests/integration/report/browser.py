@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from edpm_lab.command import tied
+
 SECONDS = 60.0
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
@@ -127,7 +129,7 @@ def chromium(folder: Path) -> Iterator[Browser]:
     script = f'exec chromium "$@" 3<&{to_browser[0]} 4>&{from_browser[1]}'
     with (folder / "chromium.log").open("wb") as log:
         process = subprocess.Popen(
-            ["bash", "-c", script, "bash", *FLAGS, f"--user-data-dir={folder / 'profile'}"],
+            [*tied(), "bash", "-c", script, "bash", *FLAGS, f"--user-data-dir={folder / 'profile'}"],
             pass_fds=(to_browser[0], from_browser[1]),
             env={**os.environ, "HOME": str(folder)},
             stdout=log,
