@@ -70,15 +70,18 @@ class Claims:
         """Have all of it. The unit that is watched is only enabled: starting it is the switch's to do.
 
         While it is up, none of its sockets can be started; where it `restarts` afterwards, it brings them itself.
+        Where it comes in the place of a container, sockets are the switch's to start as well: what listens in there may
+        have them at the same paths, and takes them away when it ends.
         """
         states = self._states()
         watched = "" if self._record.contained else self._record.unit
         brought = watched if restarts and watched and states[watched].is_active else ""
+        later = self._record.sockets if restarts and watched and self._home.displaces(self._record) else ()
         for unit in self._record.node_units:
             self._refuse(unit, states[unit])
             if states[unit].file == "disabled":
                 self._change("enable", unit)
-            if brought and states[unit].triggers == brought:
+            if unit in later or (brought and states[unit].triggers == brought):
                 continue
             if unit != watched and not states[unit].is_active:
                 self._free(unit, self._record.node_units, states)

@@ -190,6 +190,10 @@ class Home:
         there = {path for path in found if os.path.lexists(path)} | self._originals.kept().keys()
         return tuple(found[path] for path in sorted(found) if path not in wanted and path in there)
 
+    def displaces(self, record: Record) -> bool:
+        """Whether a container of another generation goes when this one comes."""
+        return any(one.unit.endswith(".container") for one in self.misplaced(record))
+
     def displace(self, placed: tuple[Placed, ...]) -> tuple[str, ...]:
         """Take files away that were placed; the answer names those in whose place the node's own are back."""
         files = [one.path for one in placed if one.is_file]

@@ -124,6 +124,11 @@ class Record:
         return f"edpm_{self.name}.service" if self.contained else self.node_units[0]
 
     @property
+    def sockets(self) -> tuple[str, ...]:
+        """Those of the node's own units that are sockets."""
+        return tuple(unit for unit in self.node_units if unit.endswith(".socket"))
+
+    @property
     def contained(self) -> bool:
         """Whether it is a container; a service of the node's packages has no image."""
         return bool(self.image or not self.node_units)

@@ -75,10 +75,15 @@ class Switch:
 
     def _start(self, record: Record) -> str:
         """Make a generation the live one and start it; the answer is what systemd complained about."""
+        displaces = self.home.displaces(record)
         changed = self._install(record)
         self.felt = True
         self.began = self.began or self.node.clock.date()
-        return self.node.systemd.restart([record.unit, *(unit for unit in changed if unit != record.unit)])
+        sockets = record.sockets if displaces and not record.contained else ()
+        if sockets:
+            # One that a package opened beside the container's has lost its path with the container.
+            self.node.systemd.stop([record.unit, *sockets])
+        return self.node.systemd.restart([*sockets, record.unit, *(unit for unit in changed if unit != record.unit)])
 
     def _install(self, record: Record) -> tuple[str, ...]:
         """Put a generation's units in place and make it the live one; the answer is the services that changed."""

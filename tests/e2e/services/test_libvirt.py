@@ -152,6 +152,17 @@ def test_files_that_its_daemon_cannot_read_go_back_by_themselves(machine: Machin
     assert virsh(machine, mode, "list --name") == "guest"
 
 
+@pytest.mark.parametrize("mode", ["host"], indirect=True, scope="module")
+def test_a_node_changes_to_the_container_and_back_and_its_guest_stays(machine: Machine, mode: str) -> None:
+    guest = machine.sh("pgrep -f '[g]uest=guest'")
+    for other in ("container", mode):
+        changed = machine.brought(plan_of(other))
+        assert changed["restarted"], changed["shown"]
+        assert virsh(machine, other, "list --name") == "guest"
+    assert machine.sh("pgrep -f '[g]uest=guest'") == guest
+    print(virsh(machine, mode, "list"))
+
+
 def keys_of(files: dict[str, bytes]) -> dict[str, bytes]:
     return {name.replace(".", "_"): content for name, content in files.items()}
 

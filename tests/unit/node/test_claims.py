@@ -18,7 +18,7 @@ from ansible_collections.edpm.services.plugins.module_utils._node.errors import 
 
 from .fakes import away, back, bundle_of, deploy, everything_on, told
 from .plug import Killed, Plug
-from .programs import World
+from .programs import UNIT, World
 from .samples import FIRST, SECOND, A, B, home
 
 
@@ -328,3 +328,29 @@ def test_a_service_that_runs_by_itself_is_not_ended_for_its_socket(proxy: World)
         deploy(proxy, bundle_of(proxy, A, FIRST, node_units=SOCKETS[1:]))
     assert "proxy.service" in proxy.fabric.up
     assert proxy.done("stop") == []
+
+
+def test_sockets_are_opened_once_the_container_that_may_have_them_is_gone(proxy: World) -> None:
+    """What listens in a container, at the same paths, takes them away when it ends."""
+    proxy.fabric.up.clear()
+    proxy.fabric.files["proxy.socket"] = "disabled"
+    deploy(proxy, bundle_of(proxy, A, FIRST))
+    proxy.calls.clear()
+    on_node = bundle_of(proxy, B, {}, image=Image(""), units={}, node_units=("proxy.service", *SOCKETS))
+    deploy(proxy, on_node)
+    assert proxy.done("start") == []
+    ended = [call[3:] for call in proxy.calls if call[1] == "stop"]
+    assert ended == [[UNIT], ["proxy.service", *SOCKETS]], "also one that a package opened has lost its path"
+    [opened] = proxy.done("restart")
+    assert opened[3:] == [*SOCKETS, "proxy.service"]
+    assert proxy.calls.index(opened) > max(number for number, call in enumerate(proxy.calls) if call[1] == "stop")
+    assert proxy.fabric.up == {*SOCKETS, "proxy.service"}
+    assert not deploy(proxy, on_node).changes.any
+
+    deploy(proxy, bundle_of(proxy, A, FIRST))
+    assert not proxy.fabric.up & set(SOCKETS), "they would be in the container's way"
+    proxy.calls.clear()
+    back(proxy)
+    assert proxy.done("start") == []
+    assert proxy.done("restart") == [["systemctl", "restart", "--", *SOCKETS, "proxy.service"]]
+    assert proxy.fabric.up == {*SOCKETS, "proxy.service"}

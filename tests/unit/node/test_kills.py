@@ -282,3 +282,30 @@ def test_a_cut_off_run_is_announced_by_check_mode_and_finished_with_one_restart(
     assert finished.changes.unfinished
     assert len(world.done("restart")) == 1
     assert not deploy(world, new(world)).changes.any
+
+
+def on_node(world: World) -> Bundle:
+    """The service from the node's packages instead of a container, with a socket of the node's own."""
+    units = ("proxy.service", "proxy.socket")
+    for unit in units:
+        world.fabric.files.setdefault(unit, "disabled")
+    world.fabric.triggers["proxy.socket"] = "proxy.service"
+    return bundle_of(world, B, {}, image=Image(""), units={}, node_units=units, guards={"cell": "nova-cell1"})
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_change_from_a_container_to_the_nodes_own_units_is_finished_and_no_socket_has_two_owners(
+    tmp_path: Path, when: str
+) -> None:
+    case = Case((old,), deploying(on_node), None)
+    names = steps(tmp_path, case)
+    finished = everything_in(tmp_path)
+    for number, step in enumerate(names):
+        told = f"killed {when} step {number}: {step}"
+        world = prepared(tmp_path, case)
+        assert attempt(world, case.act, Plug(number, when)) == "killed", told
+        assert world.processes.get(UNIT) is None or "proxy.socket" not in world.fabric.up, told
+        assert attempt(world, case.act) == case.end, told
+        assert everything_in(tmp_path) == finished, told
+        assert world.fabric.up == {"proxy.service", "proxy.socket"}, told
+        assert world.processes.get(UNIT) is None, told
