@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import base64
+import json
 import re
 import subprocess
 from dataclasses import replace
@@ -13,34 +13,39 @@ import pytest
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.bundle import bundle
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.migration import known_hosts, with_known_hosts
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.parcel import parcel
-from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.identity import host_specific
-from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned import (
-    ConfigSource,
-    Identity,
-    Layer,
-    Origin,
-    ServicePlan,
-)
+from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned import ExtraMount, ServicePlan
 from edpm_lab.cloud import Cloud
 from edpm_lab.cloud_settings import bus_user
 from edpm_lab.labs import Lab
 
+from .compute import CEPH_KEY, UUID, compute, given, reported
 from .conftest import Bring
 from .machine import CONTAINERS, GUEST, Machine, planned
 from .privileges import check
 
-UUID = "5a1b0e9e-0a3c-4e1f-9f35-1f0d9f3b9f53"
-CEPH_KEY = base64.b64encode(b"marked-ceph-key").decode()
-CELL = """[DEFAULT]
-debug = True
-transport_url = {bus}
-[libvirt]
-virt_type = qemu
-rbd_user = openstack
-rbd_secret_uuid = {uuid}
-"""
 FAKE = {"05-driver.conf": "[DEFAULT]\ncompute_driver = fake.FakeDriver\n"}
-SNIPPET = "[DEFAULT]\nreserved_host_memory_mb = 333\n"
+#: What a deployer wants in the container beside what it has: paths of the node, and a file out of a Secret.
+MOUNTS = (
+    ExtraMount("/opt/site", "/srv/site", options=("ro",)),
+    ExtraMount("/opt/kept", "/srv/kept"),
+    ExtraMount("/opt/given", files=(given("/opt/given", "word", "of the Secret"),)),
+)
+#: A deployer's own way to start it: the files elsewhere, and a command that reads them there.
+FOLDER = "/etc/elsewhere/conf.d"
+COMMAND = f"nova-compute --config-dir {FOLDER}"
+OWN_KOLLA = {
+    "command": COMMAND,
+    "config_files": [
+        {"source": "/var/lib/openstack/config/conf.d/*", "dest": f"{FOLDER}/", "owner": "nova", "perm": "0440"},
+        {
+            "source": "/var/lib/openstack/config/files/opt/given/word",
+            "dest": "/opt/word",
+            "owner": "root",
+            "perm": "0644",
+        },
+    ],
+    "permissions": [{"path": "/var/log/kolla/nova", "owner": "nova:nova", "recurse": True}],
+}
 
 
 @pytest.fixture(scope="module")
@@ -66,40 +71,21 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def compute(
-    machine: Machine, bus: str, key: Path, *, ca: str = "first", instance: str = "", **more: str
-) -> ServicePlan:
-    """nova-compute with all that a deployer lists for it."""
-    address = machine.nodes.address(machine.name)
-    suffix = f"-{instance}" if instance else ""
-    who = Identity(f"{machine.name}{suffix}", address, f"/var/lib/nova{suffix}")
-    files: dict[str, str | bytes] = {
-        "01-nova.conf": CELL.format(bus=bus, uuid=UUID),
-        "ssh-privatekey": key.read_bytes(),
-        "ssh-publickey": key.with_suffix(".pub").read_bytes(),
-        "ceph.conf": "[global]\nmon_host = 192.0.2.1\n",
-        "ceph.client.openstack.keyring": f"[client.openstack]\n\tkey = {CEPH_KEY}\n",
-        "tls-ca-bundle.pem": ca,
-        "provider-extra.yaml": "meta: {schema_version: '1.0'}\nproviders: []\n",
-        "02-nova-override.conf": SNIPPET,
-        **more,
-    }
-    plan = planned("nova_compute", files, identity=who, instance=instance)
-    origin = Origin(plan.sources[0].origin.ref, "identity")
-    own = ConfigSource(origin, plan.conf_d or "", "02-nova-host-specific.conf", Layer.HOST, False, host_specific(who))
-    return replace(plan, sources=(*plan.sources, own))
+def fake(machine: Machine, bus: str, key: Path) -> ServicePlan:
+    """Another instance, with a driver that runs no guests and with the deployer's own mounts."""
+    return replace(compute(machine, bus, key, instance="fake", **FAKE), extra_mounts=MOUNTS)
 
 
 def test_the_running_process_has_the_values_that_were_given(machine: Machine, bus: str, key: Path) -> None:
     first = machine.brought(compute(machine, bus, key))
     assert first["restarted"]
     address = machine.nodes.address(machine.name)
-    reported = _reported(machine, "nova_compute")
-    assert reported["host"] == machine.name
-    assert reported["my_ip"] == address
-    assert reported["reserved_host_memory_mb"] == "333"
-    assert reported["libvirt.live_migration_inbound_addr"] == address
-    assert reported["libvirt.live_migration_uri"].startswith("qemu+ssh://nova@%s/system?keyfile=/var/lib/nova/.ssh/")
+    said = reported(machine, "nova_compute")
+    assert said["host"] == machine.name
+    assert said["my_ip"] == address
+    assert said["reserved_host_memory_mb"] == "333"
+    assert said["libvirt.live_migration_inbound_addr"] == address
+    assert said["libvirt.live_migration_uri"].startswith("qemu+ssh://nova@%s/system?keyfile=/var/lib/nova/.ssh/")
 
 
 def test_the_secret_for_ceph_is_in_libvirt_and_nowhere_to_be_seen(machine: Machine) -> None:
@@ -159,10 +145,11 @@ def test_a_node_lets_in_the_key_of_its_cell_for_migration_and_knows_its_peers(
 
 
 def test_another_instance_is_another_compute(machine: Machine, bus: str, key: Path) -> None:
-    first = machine.deploy(compute(machine, bus, key, instance="fake", **FAKE))
+    machine.sh("install -d -o nova /srv/site /srv/kept && install -o nova /dev/stdin /srv/site/word <<< 'of the node'")
+    first = machine.deploy(fake(machine, bus, key))
     assert (first["failed"], first["changed"]) == (False, True), first["shown"]
-    reported = _reported(machine, "nova_compute@fake")
-    assert (reported["host"], reported["state_path"]) == (f"{machine.name}-fake", "/var/lib/nova-fake")
+    said = reported(machine, "nova_compute@fake")
+    assert (said["host"], said["state_path"]) == (f"{machine.name}-fake", "/var/lib/nova-fake")
     ids = machine.sh("cat /var/lib/nova/compute_id /var/lib/nova-fake/compute_id").split()
     assert len(set(ids)) == 2
     assert machine.sh("podman exec --user nova edpm_nova_compute-fake cat /var/lib/nova/.ssh/config").startswith(
@@ -170,9 +157,18 @@ def test_another_instance_is_another_compute(machine: Machine, bus: str, key: Pa
     )
 
 
+def test_the_mounts_that_a_deployer_adds_are_there_for_its_user(machine: Machine) -> None:
+    inside = "podman exec --user nova edpm_nova_compute-fake"
+    assert machine.sh(f"{inside} cat /opt/site/word /opt/given/word").split("\n") == ["of the node", "of the Secret"]
+    refused = machine.sh(f"{inside} sh -c 'echo changed > /opt/site/word' 2>&1", check=False)
+    assert refused.endswith("Read-only file system")
+    machine.sh(f"{inside} sh -c 'echo from inside > /opt/kept/word'")
+    assert machine.sh("cat /srv/site/word /srv/kept/word").split("\n") == ["of the node", "from inside"]
+    assert machine.sh(f"{inside} stat -c '%U %a' /opt/given/word") == "nova 600"
+
+
 def test_every_container_may_what_its_definition_says_and_no_more(machine: Machine, bus: str, key: Path) -> None:
-    plain, fake = (compute(machine, bus, key, ca="second"), compute(machine, bus, key, instance="fake", **FAKE))
-    check(machine, planned("libvirt"), plain, fake)
+    check(machine, planned("libvirt"), compute(machine, bus, key, ca="second"), fake(machine, bus, key))
 
 
 def test_a_guest_keeps_its_own_instance_on_the_node_and_no_other(machine: Machine) -> None:
@@ -181,14 +177,31 @@ def test_a_guest_keeps_its_own_instance_on_the_node_and_no_other(machine: Machin
     device = f"<devices><disk type='file'><source file='{disk}'/><target dev='vda' bus='virtio'/></disk></devices>"
     machine.put("/var/lib/libvirt/guest.xml", GUEST.replace("</domain>", f"{device}</domain>"))
     machine.sh("podman exec edpm_libvirt virsh create --paused /var/lib/libvirt/guest.xml")
-    plain, fake = (
+    plain, other = (
         machine.call("service", {"state": "absent", "service": "nova_compute", "instance": one}, "--check")
         for one in ("", "fake")
     )
     machine.sh("podman exec edpm_libvirt virsh destroy guest")
     assert plain["failed"], plain["shown"]
     assert [line.split()[:2] for line in plain["busy"]] == [["guest", "guest"]]
-    assert (fake["failed"], fake["changed"]) == (False, True), fake["shown"]
+    assert (other["failed"], other["changed"]) == (False, True), other["shown"]
+
+
+def test_a_deployers_own_kolla_config_starts_it(machine: Machine, bus: str, key: Path) -> None:
+    own = machine.deploy(replace(fake(machine, bus, key), user_kolla=json.dumps(OWN_KOLLA).encode()))
+    assert (own["failed"], own["restarted"]) == (False, True), own["shown"]
+    container = "edpm_nova_compute-fake"
+    first = machine.sh(f"podman inspect --format '{{{{.State.Pid}}}}' {container}")
+    assert machine.sh(f"ps --ppid {first} --format user:9,args --no-headers").endswith(COMMAND)
+    said = reported(machine, "nova_compute@fake")
+    assert (said["host"], said["reserved_host_memory_mb"]) == (f"{machine.name}-fake", "333")
+    inside = f"podman exec --user nova {container}"
+    assert machine.sh(f"{inside} stat -c '%U %a' {FOLDER}/01-nova.conf /opt/word").split("\n") == [
+        "nova 440",
+        "root 644",
+    ]
+    # What is generated where there is none did not take part.
+    assert machine.sh(f"{inside} find /etc/nova/nova.conf.d -type f") == ""
 
 
 def test_a_compute_that_was_stopped_has_not_failed(machine: Machine) -> None:
@@ -196,19 +209,3 @@ def test_a_compute_that_was_stopped_has_not_failed(machine: Machine) -> None:
     machine.sh(f"systemctl stop {unit}")
     shown = machine.sh(f"systemctl show --property=ActiveState,ExecMainStatus {unit}").split()
     assert sorted(shown) == ["ActiveState=inactive", "ExecMainStatus=143"]
-
-
-def _reported(machine: Machine, service: str) -> dict[str, str]:
-    """What the process itself says of its options when it is asked for a report."""
-    unit, container = f"edpm_{service}.service", f"edpm_{service.replace('@', '-')}"
-    since = machine.sh(f"date +%s; podman kill --signal USR2 {container} > /dev/null").split()[0]
-    log = f"journalctl -u {unit} -o cat --no-pager --since=@{since}"
-    machine.until(f"{log} | grep -q '^ *live_migration_uri = '", 60)
-    found: dict[str, str] = {}
-    group = ""
-    for line in machine.sh(log).splitlines():
-        if named := re.fullmatch(r"([\w.]+): *", line):
-            group = "" if named.group(1) in ("default", "DEFAULT") else f"{named.group(1)}."
-        elif setting := re.fullmatch(r"  (\w+) = (.*)", line):
-            found[group + setting.group(1)] = setting.group(2).strip()
-    return found
