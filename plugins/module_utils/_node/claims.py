@@ -66,12 +66,19 @@ class Claims:
         for unit in bare:
             self._change("mask", unit, "--now")
 
-    def have(self, *, restarts: bool) -> None:
+    def awaited(self) -> tuple[str, ...]:
+        """The units that the node does not have yet."""
+        states = self._states()
+        return tuple(unit for unit in self._record.node_units if states[unit].load == "not-found")
+
+    def have(self, *, restarts: bool, fresh: Collection[str] = ()) -> None:
         """Have all of it. The unit that is watched is only enabled: starting it is the switch's to do.
 
         While it is up, none of its sockets can be started; where it `restarts` afterwards, it brings them itself.
         Where it comes in the place of a container, sockets are the switch's to start as well: what listens in there may
         have them at the same paths, and takes them away when it ends.
+        A daemon among the `fresh` ones, which packages have just brought, may have been started before there were the
+        files that it reads at its start: it is started anew.
         """
         states = self._states()
         watched = "" if self._record.contained else self._record.unit
@@ -86,6 +93,8 @@ class Claims:
             if unit != watched and not states[unit].is_active:
                 self._free(unit, self._record.node_units, states)
                 self._started(unit)
+            elif unit != watched and unit in fresh and unit.endswith(".service"):
+                self._check("restart", unit, self._node.systemd.restart([unit]))
         self._node.firewall.have(self._record.name, self._record.unit, self._record.ports)
 
     def have_again(self) -> None:

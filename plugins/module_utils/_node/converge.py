@@ -191,18 +191,22 @@ class Convergence:
         for line in (*lines[:_TOLD_LINES], *more):
             self.warnings.append(f"The image of {self.bundle.name} says of its configuration: {line}")
 
-    def _refuse(self) -> None:
-        self.claims.refuse(more_come=self.ground.lacks_packages())
+    def _refuse(self) -> bool:
+        """Refuse what cannot be had; else the answer is whether packages are still to come."""
+        more_come = self.ground.lacks_packages()
+        self.claims.refuse(more_come=more_come)
+        return more_come
 
     def _prepare(self, generation: Path, *, restarts: bool) -> None:
         """All that the service stands on, in an order in which each finds what it needs."""
-        self._refuse()
+        more_come = self._refuse()
         self.ground.people()
         self.claims.hold_back()
+        awaited = self.claims.awaited() if more_come else ()
         self.ground.prepare(generation / "node/tmpfiles.conf")
         self._refuse()
         self.live.have(self.bundle.live)
-        self.claims.have(restarts=restarts)
+        self.claims.have(restarts=restarts, fresh=awaited)
 
     # --- the switch's own ------------------------------------------------------------------------------------------
     def _ready(self) -> None:

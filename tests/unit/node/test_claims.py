@@ -40,6 +40,20 @@ def test_packages_are_installed_where_they_are_missing_and_never_looked_for_agai
     assert debian.argv("apt-get") == []
 
 
+def test_a_daemon_that_its_package_has_started_reads_what_came_after_it(debian: World) -> None:
+    debian.fabric.available |= {"one", "two"}
+    made = packed(debian, node_units=("one.service",), tmpfiles=("f /etc/one.conf 0644 root root - word",))
+    deploy(debian, made)
+    calls = [call[:2] if call[0] == "systemd-tmpfiles" else call for call in debian.calls]
+    restart = ["systemctl", "restart", "--", "one.service"]
+    assert calls.index(["systemd-tmpfiles", "--create"]) < calls.index(restart)
+    debian.fabric.up.remove("one.service")
+    debian.calls.clear()
+    deploy(debian, made)
+    assert debian.done("start") == [["systemctl", "start", "--", "one.service"]]
+    assert restart not in debian.calls
+
+
 def test_package_lists_are_fetched_only_when_that_may_help(debian: World) -> None:
     debian.fabric.unlisted |= {"one", "two"}
     deploy(debian, packed(debian))
