@@ -70,7 +70,7 @@ test-molecule: setup ## the roles' scenarios
 test-e2e: setup ## nodes, service images and a cluster that runs pods
 	$(BIN)/python -m tests.run_pytest tests/e2e
 
-test-hosts: setup ## emulated machines with AppArmor and SELinux, libvirt's modular daemons, firewalld: no part of `make test`
+test-hosts: setup ## emulated machines with AppArmor, SELinux and volumes, libvirt's modular daemons, firewalld: no part of `make test`
 	$(BIN)/pytest --durations=15 tests/hosts
 
 .PHONY: test

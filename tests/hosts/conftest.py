@@ -14,7 +14,7 @@ from .site import IMAGE, Site
 
 @pytest.fixture(scope="module")
 def site(lab: Lab, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A machine with the security module that the file of tests names."""
+    """A machine with the security module, and with the image, that the file of tests names."""
     security: Security = request.module.SECURITY
-    with machine(lab, security, IMAGE) as made:
+    with machine(lab, security, getattr(request.module, "IMAGE", IMAGE)) as made:
         yield Site(made, tmp_path_factory.mktemp(security))

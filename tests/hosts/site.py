@@ -18,7 +18,7 @@ from ansible_collections.edpm.services.plugins.plugin_utils._bundle.running impo
 from edpm_lab import images
 from edpm_lab.machines import Machine
 
-PLAYBOOK = Path(__file__).parent / "files/converge.yml"
+FILES = Path(__file__).parent / "files"
 #: What the services run from; a machine has it without unpacking it.
 IMAGE = "kolla"
 #: An emulated machine takes its time.
@@ -80,7 +80,6 @@ class Site:
 
     def converge(self, said: Mapping[str, Any], interval: int = 5, certificate: str = "first", **others: str) -> int:
         """Deploy a service; the answer is how many tasks changed something."""
-        (self.folder / "hosts.yml").write_text(self.machine.inventory())
         (self.folder / "edpm-service.yaml").write_text(yaml.safe_dump(dict(said)))
         variables = {
             "service_name": said["name"],
@@ -90,13 +89,18 @@ class Site:
             "certificate": certificate,
             **others,
         }
+        return self.play("converge.yml", variables)
+
+    def play(self, playbook: str, variables: Mapping[str, Any]) -> int:
+        """Run a playbook of these tests; the answer is how many tasks changed something."""
+        (self.folder / "hosts.yml").write_text(self.machine.inventory())
         kept = {key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")}
         run = subprocess.run(
             [
                 Path(sys.executable).parent / "ansible-playbook",
                 "-i",
                 "hosts.yml",
-                PLAYBOOK,
+                FILES / playbook,
                 "-e",
                 json.dumps(variables),
             ],
