@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 from edpm_lab import cloud_settings, images, ovn
-from edpm_lab.cloud import Cloud
+from edpm_lab.cloud import WITHOUT_UPTIME, Cloud
 from edpm_lab.labs import Lab
 from edpm_lab.nodes import Nodes
 from edpm_lab.quadlet import start_compute
@@ -77,7 +77,7 @@ class Site:
         services, hypervisors, providers = self.cloud.ask(
             [
                 ("compute.services", [], {"host": HOST}),
-                ("compute.hypervisors", [], {"details": True, "microversion": "2.53"}),
+                ("compute.hypervisors", [], {"details": True, "microversion": WITHOUT_UPTIME}),
                 ("placement.resource_providers", [], {"name": HOST}),
             ]
         )

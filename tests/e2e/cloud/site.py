@@ -14,7 +14,7 @@ from pathlib import Path
 
 from edpm_lab import images, ovn, servers
 from edpm_lab.ceph import Ceph
-from edpm_lab.cloud import Cloud
+from edpm_lab.cloud import WITHOUT_UPTIME, Cloud
 from edpm_lab.data_plane import DataPlane
 from edpm_lab.labs import Lab
 from edpm_lab.nodes import Nodes
@@ -124,7 +124,7 @@ class Site:
 
     def hypervisors(self) -> dict[str, str]:
         """The hypervisors that Nova lists, by host, with their kind."""
-        listed = self.cloud.openstack("compute.hypervisors", details=True)
+        listed = self.cloud.openstack("compute.hypervisors", details=True, microversion=WITHOUT_UPTIME)
         said = {one["name"]: one["hypervisor_type"] for one in listed if one["name"] in CELLS}
         print(f"hypervisors: {said}")
         return said

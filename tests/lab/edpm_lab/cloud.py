@@ -107,6 +107,9 @@ JOIN nova_api.cell_mappings ON host_mappings.cell_id = cell_mappings.id;
 
 _DISCOVER = ("su", "-s", "/bin/sh", "nova", "-c", "nova-manage cell_v2 discover_hosts --verbose")
 
+#: From 2.88 on Nova asks each compute how long it is up, and fails where one is just being started anew.
+WITHOUT_UPTIME = "2.53"
+
 COMPUTES = ("COMPUTE", "CELL", "STATE", "STATUS", "HYPERVISOR")
 
 
@@ -229,7 +232,7 @@ class Cloud:
         """All computes that Nova lists."""
         asked: list[openstack_calls.Call] = [
             ("compute.services", [], {"binary": "nova-compute"}),
-            ("compute.hypervisors", [], {"details": True}),
+            ("compute.hypervisors", [], {"details": True, "microversion": WITHOUT_UPTIME}),
         ]
         services, hypervisors = self.ask(asked)
         mapped = self.mapped_hosts()
