@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +79,13 @@ def best(work: Callable[[], object], tries: int = 3) -> float:
     return min(timed(work) for _ in range(tries))
 
 
-def median(works: Iterable[Callable[[], object]]) -> float:
-    """The time in the middle, for what does something new each time and has no quickest way to do the same again."""
-    return statistics.median([timed(work) for work in works])
+def medians(ways: Mapping[str, Callable[[int], object]], runs: int) -> dict[str, float]:
+    """The time in the middle of each, for what does something new each time: it is given the number of the run.
+
+    They take turns, so that all have the same share of a machine's better and worse minutes. The run 0 is not counted.
+    """
+    rounds = [{name: timed(partial(way, run)) for name, way in ways.items()} for run in range(1 + runs)]
+    return {name: statistics.median(one[name] for one in rounds[1:]) for name in ways}
 
 
 def _amount(value: float, unit: str) -> str:

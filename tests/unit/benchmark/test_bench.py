@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from ansible_collections.edpm.services.plugins.module_utils._node.travel import 
 from edpm_lab.errors import NotOnThisHost
 
 from tests.benchmark import bench, node_side
-from tests.benchmark.figures import Figure, median
+from tests.benchmark.figures import Figure, medians
 
 Run = Callable[..., tuple[int, str]]
 
@@ -70,10 +71,19 @@ def test_it_fails_where_there_is_no_such_benchmark(run: Run) -> None:
     assert run(within, over, chosen=("wihtin",)) == (1, "there is no wihtin; there are within, over")
 
 
-def test_a_median_is_the_run_in_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter((0.0, 5.0, 10.0, 11.0, 20.0, 22.0))
-    monkeypatch.setattr("tests.benchmark.figures.time.monotonic", lambda: next(clock))
-    assert median([lambda: None] * 3) == 2.0
+def test_medians_are_the_runs_in_the_middle_of_those_that_count_and_all_take_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, turns = [0.0], []
+
+    def work(name: str, times: tuple[float, ...], run: int) -> None:
+        now[0] += times[run]
+        turns.append((run, name))
+
+    monkeypatch.setattr("tests.benchmark.figures.time.monotonic", lambda: now[0])
+    ways = {"one": partial(work, "one", (90.0, 5.0, 1.0, 2.0)), "two": partial(work, "two", (90.0, 3.0, 3.0, 8.0))}
+    assert medians(ways, 3) == {"one": 2.0, "two": 3.0}
+    assert turns == [(run, name) for run in range(4) for name in ways]
 
 
 def test_each_run_brings_files_of_a_generation_of_its_own_and_restarts_nothing() -> None:
