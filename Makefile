@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 BIN := .venv/bin
-export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PATH := $(abspath $(BIN)):$(PATH)
 # STRICT=1: what this host cannot run is a failure instead of a line in the report.
 export STRICT
 # A cluster of the user's own is used only when its kubeconfig is given on the command line: make test-integration

@@ -9,7 +9,7 @@ from functools import cache
 
 from edpm_lab import build
 
-from tests.side_by_side import BIN, ROOT, Job, run, verdict
+from tests.side_by_side import ROOT, Job, run, verdict
 
 #: Those that need no containers.
 WITHOUT_NODES = ("cluster",)
@@ -18,7 +18,7 @@ WITHOUT_NODES = ("cluster",)
 def jobs(names: Sequence[str] = ()) -> list[Job]:
     """Those that are named, or all."""
     return [
-        Job(f"molecule-{name}", [BIN / "molecule", "test", "-s", name], str if name in WITHOUT_NODES else _hindrance)
+        Job(f"molecule-{name}", ["molecule", "test", "-s", name], str if name in WITHOUT_NODES else _hindrance)
         for name in names or sorted(file.parent.name for file in (ROOT / "extensions/molecule").glob("*/molecule.yml"))
     ]
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.side_by_side import BIN, ROOT, Job, run, verdict
+from tests.side_by_side import ROOT, Job, run, verdict
 
 #: Groups of more than one place, those that take longest first.
 TOGETHER = {
@@ -48,7 +48,7 @@ def _has_tests(path: Path) -> bool:
 def _job(folder: str, name: str, places: tuple[str, ...]) -> Job:
     others = (other for group in TOGETHER.get(folder, {}).values() for other in group)
     apart = (f"--ignore={folder}/{other}" for other in others if other.rpartition("/")[0] in places)
-    words: list[str | Path] = [BIN / "pytest", "--durations=15", *apart, *(f"{folder}/{place}" for place in places)]
+    words = ["pytest", "--durations=15", *apart, *(f"{folder}/{place}" for place in places)]
     return Job(f"{Path(folder).name}-{name}", words)
 
 

@@ -34,12 +34,16 @@ UNWANTED = ("PYTHONDONTWRITEBYTECODE",)
 
 @dataclass(frozen=True)
 class Job:
-    """A command that begins when `ready` returns, unless `hindrance` says why it cannot run on this host."""
+    """A command that begins when `ready` returns, unless `hindrance` says why it cannot run on this host.
+
+    Its programs are those of the environment whose folder of programs is `bin`.
+    """
 
     name: str
-    argv: Sequence[str | Path]
+    argv: Sequence[str]
     hindrance: Callable[[], str] = str
     ready: Callable[[], object] = bool
+    bin: Path = BIN
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ def run_one(job: Job, before: Sequence[str] = ()) -> Outcome:
         code = subprocess.run(
             [*tied(), *before, *job.argv],
             cwd=ROOT,
-            env={**_environment(), "PATH": f"{BIN}:{os.environ['PATH']}"},
+            env={**_environment(), "PATH": f"{job.bin}:{os.environ['PATH']}"},
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import signal
 import sys
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 
 from tests import run_checks, run_molecule, run_pytest, side_by_side
-from tests.side_by_side import Job, run
+from tests.side_by_side import Job, Outcome, run
 
 TELL = "import os, sys; print(sys.argv[1], os.nice(0), os.environ.get('PYTHONDONTWRITEBYTECODE'))"
 
@@ -58,3 +59,26 @@ def test_bytecode_is_kept_whatever_the_environment_says(tmp_path: Path, monkeypa
 def test_the_long_ones_are_checks_that_there_are() -> None:
     found = [*run_pytest.jobs("tests/integration"), *run_pytest.jobs("tests/e2e"), *run_molecule.jobs()]
     assert set(run_checks.LONG) <= {job.name for job in found}
+
+
+def test_a_job_has_the_programs_of_its_own_environment(tmp_path: Path) -> None:
+    (tmp_path / "tell").write_text("#!/bin/sh\necho its own\n")
+    (tmp_path / "tell").chmod(0o755)
+    assert run([Job("only", ["tell"], bin=tmp_path)])[0].passed
+    assert told(tmp_path, "only") == ["its", "own"]
+
+
+def test_those_for_the_newest_python_wait_until_it_is_there() -> None:
+    made: Future[Outcome] = Future()
+    made.set_result(Outcome("setup", passed=True))
+    waited: list[str] = []
+    job = run_checks.on_newest(Job("one", ["make", "one"], ready=lambda: waited.append("lab")), made)
+    job.ready()
+    assert (job.bin, waited) == (run_checks.NEWEST_BIN, ["lab"])
+    assert job.argv == ["make", "one", f"BIN={run_checks.NEWEST_BIN}"]
+    assert run_checks.on_newest(Job("two", ["pytest"]), made).argv == ["pytest"]
+
+
+def test_those_for_the_newest_python_are_checks_that_there_are() -> None:
+    found = [*run_pytest.jobs("tests/integration"), *run_pytest.jobs("tests/e2e")]
+    assert set(run_checks.NEWEST) <= {*run_checks.STATIC, *(job.name for job in found)}
