@@ -24,7 +24,7 @@ find_newest() {
     done
 }
 
-find_python() { if new_enough "$SYSTEM" && { has_venv "$SYSTEM" || may_install; }; then echo "$SYSTEM"; else find_newest; fi; }
+find_python() { if new_enough "$SYSTEM" && has_venv "$SYSTEM"; then echo "$SYSTEM"; else find_newest; fi; }
 new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 has_venv() { "$1" -c 'import ensurepip' 2>/dev/null; }
 may_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; }
@@ -38,7 +38,15 @@ install_debian() {
     DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends $2 >/dev/null
 }
 
-# make_environment FOLDER PYTHON [WORDS FOR PIP...]
+# uv reads no settings of pip's, so it is given those that matter.
+install_quickly() {
+    "$folder/bin/pip" install --quiet --disable-pip-version-check 'uv>=0.9' || return
+    index=${PIP_INDEX_URL:-$("$folder/bin/pip" config get global.index-url 2>/dev/null || true)}
+    env UV_NATIVE_TLS=1 ${index:+UV_DEFAULT_INDEX="$index"} ${PIP_FIND_LINKS:+UV_FIND_LINKS="$PIP_FIND_LINKS"} \
+        "$folder/bin/uv" pip install --quiet --python "$folder/bin/python" "$@" -r tests/requirements.txt
+}
+
+# make_environment FOLDER PYTHON [WORDS FOR uv...]
 make_environment() {
     folder=$1 base=$2
     shift 2
@@ -52,7 +60,11 @@ make_environment() {
     fi
     printf 'setup: installing the tools\n'
     "$folder/bin/pip" install --quiet --disable-pip-version-check --upgrade pip
-    "$folder/bin/pip" install --quiet --disable-pip-version-check "$@" -r tests/requirements.txt
+    # pip needs a minute for what uv does in seconds, but it knows every way in which a host is told of its index.
+    install_quickly "$@" || {
+        printf 'setup: uv cannot install them here, so pip does, which takes longer\n'
+        "$folder/bin/pip" install --quiet --disable-pip-version-check -r tests/requirements.txt
+    }
     packages=$("$folder/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     mkdir -p "$packages/ansible_collections/edpm"
     ln -sfn "$PWD" "$packages/ansible_collections/edpm/services"
@@ -68,11 +80,14 @@ if [ "${1:-}" = newest ]; then
     else
         [ ! -h .venv/newest ] || rm .venv/newest
         # Tests alone run there, and they keep the bytecode of what they import.
-        make_environment .venv/newest "$newest" --no-compile
+        make_environment .venv/newest "$newest"
     fi
     exit
 fi
 
+if [ -z "${PYTHON:-}" ] && new_enough "$SYSTEM" && ! has_venv "$SYSTEM" && may_install; then
+    (install_debian "the venv module of $SYSTEM" python3-venv) || printf 'setup: so another Python is taken\n'
+fi
 python=${PYTHON:-$(find_python)}
 if [ -z "$python" ]; then
     install_debian "Python 3.11 or newer" "python3 python3-venv"
@@ -82,4 +97,4 @@ fi
 has_venv "$python" || install_debian "the venv module of $python" "python3-venv"
 command -v git >/dev/null || install_debian git git
 command -v ssh >/dev/null || install_debian "the OpenSSH client" openssh-client
-make_environment .venv "$python"
+make_environment .venv "$python" --compile-bytecode
