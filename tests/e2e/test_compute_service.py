@@ -103,7 +103,7 @@ def site(cloud: Cloud, lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> It
     nodes.up([HOST], image=ovn.IMAGE)
     start_compute(nodes, HOST, cloud_settings.compute(cloud.site, "cell1"))
     yield Site(cloud, nodes, folder)
-    nodes.ssh(HOST, "systemctl", "stop", "nova_compute.service", check=False)
+    nodes.execute(HOST, "systemctl", "stop", "nova_compute.service", check=False)
 
 
 def test_a_compute_that_has_reported_is_mapped_by_the_sites_command(site: Site) -> None:
@@ -148,7 +148,7 @@ def test_a_compute_with_a_server_is_neither_drained_nor_removed(site: Site) -> N
 def test_an_empty_compute_is_drained_then_removed_from_nova_and_placement(site: Site) -> None:
     assert [site.tell(state="drained")["changed"] for _ in range(2)] == [True, False]
     assert site.known()["services"][0][1] == "disabled"
-    site.nodes.ssh(HOST, "systemctl", "stop", "nova_compute.service", timeout=120)
+    site.nodes.execute(HOST, "systemctl", "stop", "nova_compute.service", timeout=120)
     assert site.tell("--check", state="absent")["changed"]
     assert site.known()["providers"] == [HOST]
     gone = site.tell(state="absent", pair=True)

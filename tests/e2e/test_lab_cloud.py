@@ -97,9 +97,9 @@ def test_metadata_is_served_and_refuses_a_stranger(cloud: Cloud) -> None:
 def test_a_node_with_ovn_joins_and_neutron_sees_its_controller(cloud: Cloud, lab: Lab) -> None:
     nodes = Nodes(lab)
     nodes.up([NODE], image=ovn.IMAGE)
-    idle = nodes.ssh(NODE, "systemctl", "is-active", "libvirtd", "openvswitch-switch", "ovn-host", check=False)
+    idle = nodes.execute(NODE, "systemctl", "is-active", "libvirtd", "openvswitch-switch", "ovn-host", check=False)
     assert idle.stdout.split() == ["inactive"] * 3
-    assert cloud.address in nodes.ssh(NODE, "getent", "hosts", NAME).stdout
+    assert cloud.address in nodes.execute(NODE, "getent", "hosts", NAME).stdout
     ovn.join(nodes, NODE, cloud.site.southbound)
     limit, agents = time.monotonic() + 60, list[dict[str, Any]]()
     while not any(agent["is_alive"] for agent in agents) and time.monotonic() < limit:
@@ -108,17 +108,17 @@ def test_a_node_with_ovn_joins_and_neutron_sees_its_controller(cloud: Cloud, lab
     assert [(agent["binary"], agent["is_alive"]) for agent in agents] == [("ovn-controller", True)]
     nodes.reboot(NODE)
     connected = "for _ in $(seq 150); do ovn-appctl -t ovn-controller connection-status && exit; sleep 0.2; done"
-    assert "connected" in nodes.ssh(NODE, "sh", "-c", connected).stdout
+    assert "connected" in nodes.execute(NODE, "sh", "-c", connected).stdout
 
 
 def test_libvirt_of_the_node_starts_when_it_is_asked_to(lab: Lab) -> None:
     nodes = Nodes(lab)
     nodes.up([NODE], image=ovn.IMAGE)
-    nodes.ssh(NODE, "systemctl", "start", "libvirtd.socket", "virtlogd.socket")
-    version = nodes.ssh(NODE, "virsh", "-c", "qemu:///system", "version").stdout
+    nodes.execute(NODE, "systemctl", "start", "libvirtd.socket", "virtlogd.socket")
+    version = nodes.execute(NODE, "virsh", "-c", "qemu:///system", "version").stdout
     print(version)
     assert "Running hypervisor: QEMU" in version
-    nodes.ssh(NODE, "systemctl", "stop", "libvirtd.socket", "libvirtd.service", "virtlogd.socket", check=False)
+    nodes.execute(NODE, "systemctl", "stop", "libvirtd.socket", "libvirtd.service", "virtlogd.socket", check=False)
 
 
 def test_a_cells_bus_gets_a_new_password_and_the_old_one_opens_nothing(cloud: Cloud) -> None:

@@ -96,6 +96,14 @@ def test_two_nodes_are_two_machines(nodes: Nodes) -> None:
     assert nodes.ssh(FIRST, "hostname").stdout.strip() == FIRST
 
 
+def test_a_command_from_outside_is_as_one_over_ssh(nodes: Nodes) -> None:
+    script = 'printf "%s\\n" "$1" "${container:-a machine}" "$HOME"; cat; id -u; exit 3'
+    words = ("sh", "-c", script, "sh", """ "a" 'b' $HOME\\ """)
+    over, outside = (way(FIRST, *words, stdin="given\n", check=False) for way in (nodes.ssh, nodes.execute))
+    assert (outside.returncode, outside.stdout) == (over.returncode, over.stdout)
+    assert outside.stdout.splitlines()[1:] == ["a machine", "/root", "given", "0"]
+
+
 def test_a_reboot_brings_back_the_node_and_its_unit_and_changes_neither_address_nor_keys(
     nodes: Nodes, libvirt: str
 ) -> None:

@@ -164,7 +164,7 @@ class Site:
         return said
 
     def sh(self, node: str, script: str) -> str:
-        return self.nodes.ssh(node, "bash", "-c", script, timeout=120).stdout.strip()
+        return self.nodes.execute(node, "bash", "-c", script, timeout=120).stdout.strip()
 
     def domains(self, node: str) -> list[str]:
         """The domains that libvirt on a node runs."""
@@ -211,4 +211,4 @@ def clear(site: Site) -> None:
     """Leave nothing that another test would meet."""
     servers.delete(site.cloud, *(one.uuid for one in servers.listed(site.cloud) if one.host in CELLS))
     for name in CELLS:
-        site.nodes.ssh(name, "bash", "-c", "systemctl stop 'edpm_*'", check=False)
+        site.nodes.execute(name, "bash", "-c", "systemctl stop 'edpm_*'", check=False)

@@ -55,12 +55,12 @@ class Wire:
 def heard(nodes: Nodes, node: str, peer: str) -> Iterator[Wire]:
     """Listen on a node to what another one says to it, as long as the block lasts."""
     run = f"systemd-run --quiet --collect --unit={_UNIT} python3 {_PROGRAM} {nodes.address(peer)} {_HEARD}"
-    nodes.ssh(node, "bash", "-ec", f"rm -f {_HEARD}; cat > {_PROGRAM}; {run}", stdin=_LISTENER)
+    nodes.execute(node, "bash", "-ec", f"rm -f {_HEARD}; cat > {_PROGRAM}; {run}", stdin=_LISTENER)
     wire = Wire()
     try:
         yield wire
     finally:
-        told = nodes.ssh(node, "bash", "-ec", f"systemctl stop {_UNIT}; cat {_HEARD}").stdout
+        told = nodes.execute(node, "bash", "-ec", f"systemctl stop {_UNIT}; cat {_HEARD}").stdout
     ports = {int(port): with_tls for port, with_tls in json.loads(told).items()}
     wire.opened |= ports.keys()
     wire.with_tls |= {port for port, with_tls in ports.items() if with_tls}

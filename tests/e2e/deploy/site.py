@@ -122,7 +122,7 @@ class Site:
         return end
 
     def sh(self, node: str, script: str, *, check: bool = True) -> str:
-        return self.nodes.ssh(node, "bash", "-c", script, check=check).stdout.strip()
+        return self.nodes.execute(node, "bash", "-c", script, check=check).stdout.strip()
 
     def live(self, node: str, service: str) -> str:
         """The digest of the live generation, asked without Ansible."""
@@ -131,7 +131,7 @@ class Site:
     def override(self, node: str) -> str:
         """The human's snippet as it lies on the node, byte for byte."""
         path = f"/var/lib/openstack/{AGENT}/current/conf.d/99-override.conf"
-        return self.nodes.ssh(node, "sh", "-c", f"cat {path} 2>/dev/null || true").stdout
+        return self.nodes.execute(node, "sh", "-c", f"cat {path} 2>/dev/null || true").stdout
 
     def invocations(self, node: str) -> dict[str, str]:
         """What changes with every start, by service."""

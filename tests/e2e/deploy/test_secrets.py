@@ -53,7 +53,7 @@ def site(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def test_no_secret_is_anywhere_but_in_the_services_files(site: Site) -> None:
     [name] = site.names
     secrets = _secrets(site)
-    site.nodes.ssh(name, "tee", "/run/sampler.py", stdin=SAMPLER.replace("KRAM", MARK[::-1]))
+    site.nodes.execute(name, "tee", "/run/sampler.py", stdin=SAMPLER.replace("KRAM", MARK[::-1]))
     site.sh(name, "rm -f /run/sampler.stop /run/sampler.found; systemd-run -q --unit=sampler python3 /run/sampler.py")
     temporary = site.folder / "temporary"
     temporary.mkdir()

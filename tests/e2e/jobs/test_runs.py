@@ -20,7 +20,7 @@ def command(words: str, **more: Any) -> dict[str, Any]:
 
 
 def on_nodes(site: Site, *words: str) -> dict[str, str]:
-    return {name: site.nodes.ssh(name, *words, check=False).stdout.strip() for name in NODES}
+    return {name: site.nodes.execute(name, *words, check=False).stdout.strip() for name in NODES}
 
 
 def test_the_plan_is_made_in_a_pod_by_the_pods_own_account(site: Site) -> None:
@@ -184,8 +184,8 @@ def test_a_job_deploys_a_service_to_a_real_node_and_a_second_one_changes_nothing
 
     assert first.returncode == 0, first.stdout + first.stderr
     assert "1 changed" in first.stdout
-    assert site.nodes.ssh(NODES[0], "systemctl", "is-active", "edpm_libvirt.service").stdout.strip() == "active"
-    assert site.nodes.ssh(NODES[1], "ls", "/var/lib/openstack", check=False).stdout == ""
+    assert site.nodes.execute(NODES[0], "systemctl", "is-active", "edpm_libvirt.service").stdout.strip() == "active"
+    assert site.nodes.execute(NODES[1], "ls", "/var/lib/openstack", check=False).stdout == ""
 
     second = site.in_cluster("edpm.services.deploy", node=NODES[0])
     assert second.returncode == 0, second.stdout + second.stderr
@@ -194,12 +194,12 @@ def test_a_job_deploys_a_service_to_a_real_node_and_a_second_one_changes_nothing
 
 def test_a_job_restarts_the_service_of_the_node_that_is_named(site: Site) -> None:
     invocation = ("systemctl", "show", "--property=InvocationID", "edpm_libvirt.service")
-    before = site.nodes.ssh(NODES[0], *invocation).stdout
+    before = site.nodes.execute(NODES[0], *invocation).stdout
 
     done = site.in_cluster("edpm.services.restart", node=NODES[0], service="libvirt")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert site.nodes.ssh(NODES[0], *invocation).stdout != before
+    assert site.nodes.execute(NODES[0], *invocation).stdout != before
 
 
 def test_a_namespace_goes_although_a_machine_was_lost_before_its_services_left(site: Site) -> None:

@@ -69,4 +69,4 @@ def test_the_cluster_refuses_to_move_it_to_another_cell(described: Site, cloud: 
     node = json.loads(described.kubectl("get", "openstackdataplanenode", NODE, "-o", "json"))
     assert node["metadata"]["annotations"][CELL] == "nova-cell2"
     assert cloud.await_compute(NODE).cell == "cell2"
-    described.nodes.ssh(NODE, "bash", "-c", "systemctl stop 'edpm_*'")
+    described.nodes.execute(NODE, "bash", "-c", "systemctl stop 'edpm_*'")

@@ -145,7 +145,7 @@ class Caller:
         return self.sh(script, check=False).split() == [f"generations/{digest}", "active"]
 
     def sh(self, script: str, *, check: bool = True) -> str:
-        return self.nodes.ssh(self.node, "bash", "-c", script, check=check).stdout.strip()
+        return self.nodes.execute(self.node, "bash", "-c", script, check=check).stdout.strip()
 
     def invocation(self) -> str:
         return self.sh("systemctl show --value -p InvocationID edpm_probe.service")
@@ -167,4 +167,4 @@ class Caller:
 
     def until(self, script: str) -> None:
         loop = f"for _ in $(seq 1000); do {script} && exit; sleep 0.1; done; exit 1"
-        self.nodes.ssh(self.node, "bash", "-c", loop, timeout=300)
+        self.nodes.execute(self.node, "bash", "-c", loop, timeout=300)

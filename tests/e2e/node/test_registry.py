@@ -43,7 +43,7 @@ class Stock:
         return replace(made, image=Image(reference, certificates={"ca.crt": self.registry.authority}, **given))
 
     def has(self, reference: str) -> bool:
-        return self.caller.nodes.ssh(NODE, "podman", "image", "exists", reference, check=False).returncode == 0
+        return self.caller.nodes.execute(NODE, "podman", "image", "exists", reference, check=False).returncode == 0
 
 
 @pytest.fixture(scope="module")

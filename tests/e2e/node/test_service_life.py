@@ -205,7 +205,7 @@ def test_a_removal_that_was_killed_is_finished_by_the_next(caller: Caller, image
 
 def test_a_service_that_is_no_container_lives_and_goes_as_well(caller: Caller) -> None:
     unit = "[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n"
-    caller.nodes.ssh(caller.node, "tee", "/etc/systemd/system/probe-plain.service", stdin=unit)
+    caller.nodes.execute(caller.node, "tee", "/etc/systemd/system/probe-plain.service", stdin=unit)
     caller.sh("systemctl daemon-reload")
     plain = Bundle(
         service="plain",

@@ -128,7 +128,7 @@ def test_a_clock_that_jumped_takes_no_generation_that_is_needed(caller: Caller, 
 
 def test_ports_are_open_while_the_service_is_there_and_closed_afterwards(caller: Caller, image: str) -> None:
     caller.sh(f"systemd-run --unit=answers python3 -m http.server {PORT}")
-    caller.nodes.ssh(caller.node, "tee", "/etc/nftables.conf", stdin=RULES)
+    caller.nodes.execute(caller.node, "tee", "/etc/nftables.conf", stdin=RULES)
     assert caller.reaches(PORT)
     caller.sh("systemctl enable --now nftables.service")
     assert not caller.reaches(PORT)

@@ -89,15 +89,15 @@ class Site:
     def live(self, node: str) -> str:
         """The digest on the node itself."""
         words = f"readlink /var/lib/openstack/{SERVICE}/current || true"
-        return self.nodes.ssh(node, "sh", "-c", words).stdout.strip().rpartition("/")[2]
+        return self.nodes.execute(node, "sh", "-c", words).stdout.strip().rpartition("/")[2]
 
     def starts(self, node: str) -> int:
         """How often the service was started: it writes a line itself."""
-        return len(self.nodes.ssh(node, "sh", "-c", "cat /var/lib/acme/starts || true").stdout.split())
+        return len(self.nodes.execute(node, "sh", "-c", "cat /var/lib/acme/starts || true").stdout.split())
 
     def certificate(self, node: str) -> str:
         """What the running service has."""
-        return self.nodes.ssh(node, "podman", "exec", f"edpm_{SERVICE}", "cat", "/etc/acme/tls/acme.crt").stdout
+        return self.nodes.execute(node, "podman", "exec", f"edpm_{SERVICE}", "cat", "/etc/acme/tls/acme.crt").stdout
 
     def jobs(self) -> list[str]:
         return [one["metadata"]["name"] for one in self.all("jobs")]

@@ -34,7 +34,7 @@ def test_an_annotated_node_is_deployed_with_no_other_command(site: Site) -> None
         assert site.live(node) == digest
         assert site.starts(node) == 1
     path = f"/var/lib/openstack/{SERVICE}/current/conf.d/10-acme.conf"
-    assert "password = first" in site.nodes.ssh(FIRST, "cat", path).stdout
+    assert "password = first" in site.nodes.execute(FIRST, "cat", path).stdout
     summary = site.get("osdpnode", FIRST)["metadata"]["annotations"]["edpm.openstack.org/services-ready"]
     assert summary == "True"
     reasons = {one["reason"] for one in site.all("events") if one["involvedObject"]["kind"] == "AcmeAgent"}
@@ -48,7 +48,7 @@ def test_an_edited_snippet_restarts_that_nodes_service_once_and_no_other(site: S
     digest = site.await_ready(FIRST, other_than=before)
     assert site.live(FIRST) == digest
     assert {node: site.starts(node) for node in NODES} == {FIRST: starts[FIRST] + 1, SECOND: starts[SECOND]}
-    override = site.nodes.ssh(FIRST, "cat", f"/var/lib/openstack/{SERVICE}/current/conf.d/99-override.conf").stdout
+    override = site.nodes.execute(FIRST, "cat", f"/var/lib/openstack/{SERVICE}/current/conf.d/99-override.conf").stdout
     assert override == snippet("edited")
 
 
@@ -74,7 +74,7 @@ def test_a_pod_that_is_evicted_in_the_middle_is_finished_by_the_next(site: Site)
     jobs, before, starts = set(site.jobs()), site.digest(FIRST), site.starts(FIRST)
     in_the_way = "in-the-way.service"
     holding = ("flock", "/run/edpm_services.lock", "sleep", "infinity")
-    site.nodes.ssh(FIRST, "systemd-run", f"--unit={in_the_way}", *holding)
+    site.nodes.execute(FIRST, "systemd-run", f"--unit={in_the_way}", *holding)
     site.configure(FIRST, snippet("evicted"))
     run = site.new_job(jobs)
     evicted = site.running_pod(run)
@@ -82,7 +82,7 @@ def test_a_pod_that_is_evicted_in_the_middle_is_finished_by_the_next(site: Site)
 
     assert site.running_pod(run, other_than=evicted), "the Job goes on with another pod"
     assert site.digest(FIRST) == before, "the first had not been through"
-    site.nodes.ssh(FIRST, "systemctl", "stop", in_the_way)
+    site.nodes.execute(FIRST, "systemctl", "stop", in_the_way)
     digest = site.await_ready(FIRST, other_than=before)
     site.until(lambda: _told_of(site, run).get("succeeded") == 1, "its Job ends well")
     assert _told_of(site, run).get("failedIndexes", "") == "", "an eviction does not count"
@@ -128,7 +128,7 @@ def test_a_node_that_opts_out_loses_its_services_and_then_its_object(site: Site)
 
     site.until(lambda: not site.get(PLURAL, FIRST), "the object goes")
     assert site.live(FIRST) == ""
-    unit = site.nodes.ssh(FIRST, "systemctl", "is-active", f"edpm_{SERVICE}.service", check=False).stdout.strip()
+    unit = site.nodes.execute(FIRST, "systemctl", "is-active", f"edpm_{SERVICE}.service", check=False).stdout.strip()
     assert unit != "active"
     assert site.get(PLURAL, SECOND), "the other one stays"
 

@@ -44,7 +44,7 @@ def test_one_that_opts_out_leaves_its_node_and_openstack_and_libvirt_stays_where
 
     site.until(is_off, "nova_compute is off the node")
     site.kubectl("wait", "--for=condition=Ready", f"novaexternalcompute/{COMPUTE}", "--timeout=60s", timeout=80)
-    assert site.nodes.ssh(COMPUTE, "ls", "/var/lib/openstack").stdout == "libvirt\n"
+    assert site.nodes.execute(COMPUTE, "ls", "/var/lib/openstack").stdout == "libvirt\n"
     services, providers = cloud.ask([("compute.services", [], {}), ("placement.resource_providers", [], {})])
     print([one["host"] for one in services], [one["name"] for one in providers])
     assert COMPUTE not in {one["host"] for one in services}
@@ -55,4 +55,4 @@ def test_the_object_goes_when_nothing_of_it_is_asked_for(site: Site) -> None:
     site.annotate("osdpnode", COMPUTE, f"{LIBVIRT}-")
 
     site.until(lambda: not site.get("novaexternalcompute", COMPUTE), "its service object is gone")
-    assert site.nodes.ssh(COMPUTE, "ls", "/var/lib/openstack").stdout == ""
+    assert site.nodes.execute(COMPUTE, "ls", "/var/lib/openstack").stdout == ""

@@ -64,7 +64,7 @@ class Reader:
         return int(found[1])
 
     def sh(self, script: str) -> str:
-        return self.nodes.ssh(NODE, "sh", "-c", script).stdout
+        return self.nodes.execute(NODE, "sh", "-c", script).stdout
 
     def live(self, service: str, path: str) -> str:
         return self.sh(f"cat /var/lib/openstack/{service}/current/{path}")
@@ -76,7 +76,7 @@ def reader(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reade
     nodes.up([NODE])
     one = Reader(tmp_path_factory.mktemp("roles"), nodes)
     for folder, name in (("/usr/local/lib", "stand-in"), ("/etc/systemd/system", "stand-in.service")):
-        nodes.ssh(NODE, "tee", f"{folder}/{name}", stdin=(BUS / name).read_text())
+        nodes.execute(NODE, "tee", f"{folder}/{name}", stdin=(BUS / name).read_text())
     one.sh("systemctl daemon-reload; systemctl start stand-in")
     for path, text in blocks():
         file = one.folder / path

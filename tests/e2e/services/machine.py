@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -128,19 +129,19 @@ class Machine:
 
     def sh(self, script: str, *, check: bool = True, stdin: str | None = None) -> str:
         """Run a script on the node."""
-        return self.nodes.ssh(self.name, "bash", "-c", script, check=check, stdin=stdin).stdout.strip()
+        return self.nodes.execute(self.name, "bash", "-c", script, check=check, stdin=stdin).stdout.strip()
 
     def until(self, script: str, seconds: float = 30) -> float:
         """Run a script until it succeeds; the answer is how many seconds that took."""
         begin = time.monotonic()
-        while self.nodes.ssh(self.name, "bash", "-c", script, check=False).returncode != 0:
-            assert time.monotonic() - begin < seconds, script
-            time.sleep(0.1)
+        loop = f"until bash -c {shlex.quote(script)}; do sleep 0.1; done"
+        words = ("timeout", f"{seconds:.0f}", "bash", "-c", loop)
+        assert self.nodes.execute(self.name, *words, timeout=seconds + 60, check=False).returncode == 0, script
         return time.monotonic() - begin
 
     def put(self, path: str, text: str) -> None:
         """Write a file on the node."""
-        self.nodes.ssh(self.name, "install", "-D", "-m", "0600", "/dev/stdin", path, stdin=text)
+        self.nodes.execute(self.name, "install", "-D", "-m", "0600", "/dev/stdin", path, stdin=text)
 
     def main_process(self, unit: str) -> str:
         """The number of a unit's main process."""

@@ -129,6 +129,20 @@ class Nodes:
         """Where a node is in the lab's network."""
         return self._node(name).address
 
+    def execute(
+        self, name: str, *words: str, timeout: float = 60, check: bool = True, stdin: str | None = None
+    ) -> Result:
+        """Run a command on a node as root, from outside: a fraction of what a login costs.
+
+        Where a node's systemd shares out a group of its own, no process may come into that group from outside.
+        """
+        if self._cgroup:
+            return self.ssh(name, *words, timeout=timeout, check=check, stdin=stdin)
+        given = () if stdin is None else ("--interactive",)
+        # A node is a machine to those who look around in it.
+        seen = ("env", "--unset=container", *words)
+        return podman.run("exec", *given, self._container(name), *seen, timeout=timeout, check=check, stdin=stdin)
+
     def ssh(self, name: str, *words: str, timeout: float = 60, check: bool = True, stdin: str | None = None) -> Result:
         """Run a command on a node as root; the words arrive as they are, without a shell's reading."""
         return command.run(

@@ -29,7 +29,7 @@ exit 4"""
 def join(nodes: Nodes, name: str, southbound: str) -> None:
     """Make a node a chassis of the OVN whose southbound database is at `southbound`, such as tcp:10.0.0.1:6642."""
     address = nodes.address(name)
-    done = nodes.ssh(name, "sh", "-e", "-c", _JOIN, "join", southbound, address, timeout=90, check=False)
+    done = nodes.execute(name, "sh", "-e", "-c", _JOIN, "join", southbound, address, timeout=90, check=False)
     if done.returncode == 3:
         raise LabError(f"node {name} has no Open vSwitch; start it with the image {IMAGE}: edpm-lab up 2 --kind ovn")
     if done.returncode != 0:

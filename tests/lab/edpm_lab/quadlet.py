@@ -35,12 +35,12 @@ class Unit:
         put(nodes, node, f"{home}/service.conf", self.settings)
         put(nodes, node, f"/var/lib/kolla/{self.name}.json", self._kolla())
         put(nodes, node, f"/etc/containers/systemd/{self.name}.container", self._container(home))
-        nodes.ssh(node, "systemctl", "daemon-reload")
-        nodes.ssh(node, "systemctl", "start", f"{self.name}.service", timeout=120, check=self.serves)
+        nodes.execute(node, "systemctl", "daemon-reload")
+        nodes.execute(node, "systemctl", "start", f"{self.name}.service", timeout=120, check=self.serves)
 
     def journal(self, nodes: Nodes, node: str) -> str:
         """What the unit printed."""
-        return nodes.ssh(node, "journalctl", f"--unit={self.name}.service", "--output=cat", "--no-pager").stdout
+        return nodes.execute(node, "journalctl", f"--unit={self.name}.service", "--output=cat", "--no-pager").stdout
 
     def _kolla(self) -> str:
         """A config.json as the community's images take it."""
@@ -102,8 +102,8 @@ def start_compute(nodes: Nodes, node: str, settings: str) -> Unit:
         serves=True,
         volumes=shared,
     )
-    nodes.ssh(node, "install", "-d", "-o", "nova", "-g", "nova", "/var/lib/nova", "/var/lib/nova/instances")
-    nodes.ssh(node, "systemctl", "start", "virtlogd.socket", "libvirtd.socket", "libvirtd.service")
+    nodes.execute(node, "install", "-d", "-o", "nova", "-g", "nova", "/var/lib/nova", "/var/lib/nova/instances")
+    nodes.execute(node, "systemctl", "start", "virtlogd.socket", "libvirtd.socket", "libvirtd.service")
     compute.start(nodes, node)
     return compute
 
@@ -111,9 +111,9 @@ def start_compute(nodes: Nodes, node: str, settings: str) -> Unit:
 def virsh(nodes: Nodes, node: str, *words: str) -> str:
     """Ask the libvirtd of a node; it may need a moment after its unit has started."""
     asked = f"podman exec {LIBVIRT.name} virsh -c qemu:///system {' '.join(words)}"
-    return nodes.ssh(node, "bash", "-c", f"for _ in $(seq 50); do {asked} && exit; sleep 0.2; done; exit 1").stdout
+    return nodes.execute(node, "bash", "-c", f"for _ in $(seq 50); do {asked} && exit; sleep 0.2; done; exit 1").stdout
 
 
 def put(nodes: Nodes, node: str, path: str, text: str) -> None:
     """Write a file on a node."""
-    nodes.ssh(node, "install", "-D", "-m", "0644", "/dev/stdin", path, stdin=text)
+    nodes.execute(node, "install", "-D", "-m", "0644", "/dev/stdin", path, stdin=text)
