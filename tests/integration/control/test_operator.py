@@ -319,6 +319,7 @@ class TestTroubles:
             said = f"Job {operated.namespace}/{job} failed (as the test says); look at the log of its pods"
             assert said in self._message(operated, "node-0")
             assert first.said(said)
+            until(lambda: "Failed" in told_on(operated, "node-0"), "an Event tells it as well")
             before = operated.get("nec", "node-0")
         with Operator(operated, tmp_path, slow, name="two") as second:
             until(lambda: second.passes() >= 1, "another has looked")
