@@ -166,7 +166,7 @@ def _outage(machine: Machine, blow: str) -> tuple[float, float]:
     """The seconds between the last answer before a blow and the first one after it, and how many there may be.
 
     These are a few, and the time to read the program three times, by the agent, its privileged half and its server, on
-    a machine as busy as this one was before or after.
+    a machine as busy as this one was before and after, on average.
     """
     before = _reading(machine)
     watch = f"timeout 400 ip netns exec guest python3 -u -c {shlex.quote(_WATCH)} > /run/watch"
@@ -176,6 +176,6 @@ def _outage(machine: Machine, blow: str) -> tuple[float, float]:
     machine.until("[ $(wc -l < /run/watch) -ge 3 ]", 240)
     machine.sh("systemctl stop watch", check=False)
     _first, lost, back = [float(line.split()[0]) for line in machine.sh("head -3 /run/watch").splitlines()]
-    limit = 10 + 4 * max(before, _reading(machine))
+    limit = 10 + 4 * (before + _reading(machine)) / 2
     print(f"no metadata for {back - lost:.1f} s of at most {limit:.1f} s after: {blow}")
     return back - lost, limit
