@@ -69,12 +69,18 @@ def test_a_job_has_the_programs_of_its_own_environment(tmp_path: Path) -> None:
 
 
 def test_those_for_the_newest_python_wait_until_it_is_there() -> None:
-    made: Future[Outcome] = Future()
-    made.set_result(Outcome("setup", passed=True))
     waited: list[str] = []
+
+    class Made(Future[Outcome]):
+        def result(self, timeout: float | None = None) -> Outcome:
+            waited.append("newest")
+            return super().result(timeout)
+
+    made = Made()
+    made.set_result(Outcome("setup", passed=True))
     job = run_checks.on_newest(Job("one", ["make", "one"], ready=lambda: waited.append("lab")), made)
     job.ready()
-    assert (job.bin, waited) == (run_checks.NEWEST_BIN, ["lab"])
+    assert (job.bin, waited) == (run_checks.NEWEST_BIN, ["newest", "lab"])
     assert job.argv == ["make", "one", f"BIN={run_checks.NEWEST_BIN}"]
     assert run_checks.on_newest(Job("two", ["pytest"]), made).argv == ["pytest"]
 
