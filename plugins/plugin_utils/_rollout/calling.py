@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from ansible import constants
@@ -29,6 +30,14 @@ class NodeAction(ActionBase):
     _supports_async = False
     _supports_check_mode = True
     _supports_diff = True
+
+    def __init_subclass__(cls) -> None:
+        """Ansible has loaded an action and forks for each node from now on: the forks leave alone what is there now.
+
+        Each would look through all of Ansible for garbage while it makes the module ready.
+        """
+        super().__init_subclass__()
+        gc.freeze()
 
     def call(self, module: str, options: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         """Run a module of this collection. Its options may be secret: they travel on the connection's own pipe."""
