@@ -124,8 +124,8 @@ services:
         what:
           description:
             - One of V(changed), V(missing), V(added), V(replaced) and V(mode or owner), for a unit of the node one of
-              V(disabled), V(down) and V(not masked), for a kernel module V(unloaded), and V(left masked) or
-              V(left enabled) where a run was cut off.
+              V(disabled), V(down) and V(not masked), for a kernel module V(unloaded), and V(left masked),
+              V(left enabled) or V(older than its files) where a run was cut off.
           returned: success
           type: str
           sample: changed

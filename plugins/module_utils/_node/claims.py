@@ -20,6 +20,8 @@ from .record import Record
 from .systemd import UnitState
 
 _NOTE = "claims.json"
+#: Units that packages bring, from before that until they were started with the files that they read at their start.
+_EARLY = "early.json"
 #: What else may help where a unit is not there: the daemon that the node may have instead, and the setting for it.
 _INSTEAD = {
     ("libvirt", "virtqemud.service"): ("libvirtd, as Debian packages it", "monolithic"),
@@ -66,21 +68,23 @@ class Claims:
         for unit in bare:
             self._change("mask", unit, "--now")
 
-    def awaited(self) -> tuple[str, ...]:
-        """The units that the node does not have yet."""
-        states = self._states()
-        return tuple(unit for unit in self._record.node_units if states[unit].load == "not-found")
+    def expect(self) -> None:
+        """Note the units that the node does not have yet, before packages bring them and start them at once."""
+        states, known = self._states(), self._early()
+        new = {unit for unit in self._record.node_units if states[unit].load == "not-found"}
+        if new - known:
+            self._home.write_note(_EARLY, {"units": sorted(new | known)})
 
-    def have(self, *, restarts: bool, fresh: Collection[str] = ()) -> None:
+    def have(self, *, restarts: bool) -> None:
         """Have all of it. The unit that is watched is only enabled: starting it is the switch's to do.
 
         While it is up, none of its sockets can be started; where it `restarts` afterwards, it brings them itself.
         Where it comes in the place of a container, sockets are the switch's to start as well: what listens in there may
         have them at the same paths, and takes them away when it ends.
-        A daemon among the `fresh` ones, which packages have just brought, may have been started before there were the
-        files that it reads at its start: it is started anew.
+        A daemon that packages have brought may have been started before there were the files that it reads at its
+        start: it is started anew.
         """
-        states = self._states()
+        states, early = self._states(), self._early()
         watched = "" if self._record.contained else self._record.unit
         brought = watched if restarts and watched and states[watched].is_active else ""
         later = self._record.sockets if restarts and watched and self._home.displaces(self._record) else ()
@@ -93,8 +97,9 @@ class Claims:
             if unit != watched and not states[unit].is_active:
                 self._free(unit, self._record.node_units, states)
                 self._started(unit)
-            elif unit != watched and unit in fresh and unit.endswith(".service"):
+            elif unit != watched and unit in early and unit.endswith(".service"):
                 self._check("restart", unit, self._node.systemd.restart([unit]))
+        self._home.remove_note(_EARLY)
         self._node.firewall.have(self._record.name, self._record.unit, self._record.ports)
 
     def have_again(self) -> None:
@@ -110,7 +115,11 @@ class Claims:
         """Give everything back, as it was before."""
         self._give_back(set(), set(), revive=True)
         self._node.firewall.close(self._record.name, self._record.unit, self._record.ports)
+        self._home.remove_note(_EARLY)
         self._home.remove_note(_NOTE)
+
+    def _early(self) -> set[str]:
+        return set(self._home.note(_EARLY).get("units", ()))
 
     def _is_good(self) -> bool:
         """Whether this is the generation that is live; what is claimed beyond it is of a run that did not succeed."""
@@ -145,7 +154,7 @@ class Claims:
             self._node.systemd.restart(down)
 
     def _lacking(self) -> Iterator[Drift]:
-        record, states = self._record, self._states()
+        record, states, early = self._record, self._states(), self._early()
         for unit in record.masked:
             if not _is_masked(states[unit]):
                 yield Drift(f"unit {unit}", "not masked")
@@ -155,6 +164,8 @@ class Claims:
                 yield Drift(f"unit {unit}", "disabled")
             elif unit != watched and not states[unit].is_active:
                 yield Drift(f"unit {unit}", "down")
+            elif unit != watched and unit in early:
+                yield Drift(f"unit {unit}", "older than its files")
         if self._is_good():
             note = self._home.note(_NOTE)
             for unit in _without(record.masked, note.get("masked", ())):

@@ -202,11 +202,12 @@ class Convergence:
         more_come = self._refuse()
         self.ground.people()
         self.claims.hold_back()
-        awaited = self.claims.awaited() if more_come else ()
+        if more_come:
+            self.claims.expect()
         self.ground.prepare(generation / "node/tmpfiles.conf")
         self._refuse()
         self.live.have(self.bundle.live)
-        self.claims.have(restarts=restarts, fresh=awaited)
+        self.claims.have(restarts=restarts)
 
     # --- the switch's own ------------------------------------------------------------------------------------------
     def _ready(self) -> None:

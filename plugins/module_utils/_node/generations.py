@@ -19,7 +19,7 @@ from .originals import Originals
 from .record import FILE, UNITS, Placed, Places, Record, read_record, sha256
 
 _STAGING = ".staging"
-_NOTES = ("intent.json", "identity.json", "pending.json", "live.json", "claims.json", "originals.json")
+_NOTES = ("intent.json", "identity.json", "pending.json", "live.json", "claims.json", "early.json", "originals.json")
 _OWN_FILES = ("current", "previous", *_NOTES)
 #: By any of these a folder is known as that of a service.
 _SIGNS = ("generations", *_OWN_FILES)

@@ -25,6 +25,8 @@ class Fabric:
     #: Units of the node: whether they are enabled, and which of them are up.
     files: dict[str, str] = field(default_factory=dict)
     up: set[str] = field(default_factory=set)
+    #: Those that were started with a package, before anybody could bring the files that they read when they start.
+    early: set[str] = field(default_factory=set)
     #: What a masked unit is again afterwards.
     behind_masks: dict[str, str] = field(default_factory=dict)
     #: The services of sockets.
@@ -91,6 +93,8 @@ class NodePrograms(FirewalldPrograms):
                 up.add(unit)
             elif now:
                 up.discard(unit)
+            if verb == "start" or now:
+                self.fabric.early.discard(unit)
 
         self.plug.around(f"{verb} {unit}", change)
         return Result(0)
@@ -141,6 +145,7 @@ class NodePrograms(FirewalldPrograms):
             for name in wanted:
                 fabric.files.setdefault(f"{name}.service", "enabled")
                 fabric.up.add(f"{name}.service")
+                fabric.early.add(f"{name}.service")
 
         self.plug.around("install", install)
         return Result(0)

@@ -134,6 +134,7 @@ class FakeRun(NodePrograms):
         for unit in units:
             if unit in self.fabric.files:
                 self.fabric.up.add(unit)
+                self.fabric.early.discard(unit)
             self.world.start(unit)
 
     def _shown(self, unit: str) -> str:

@@ -49,13 +49,17 @@ def deadly(world: World) -> Bundle:
     return new(world, DEADLY)
 
 
+def offer_packages(world: World) -> None:
+    world.fabric.available.add("multipath-tools")
+    world.places.etc.mkdir(exist_ok=True)
+    (world.places.etc / "os-release").write_text("ID=debian\n")
+
+
 def all_of_it(world: World, files: Mapping[str, bytes] = NEW) -> Bundle:
     """A service that asks for everything that a node can give."""
     state = world.places.root.parent / "state"
     world.fabric.files.update({"iscsid.socket": "disabled", "other.socket": "enabled"})
-    world.fabric.available.add("multipath-tools")
-    (world.places.etc).mkdir(exist_ok=True)
-    (world.places.etc / "os-release").write_text("ID=debian\n")
+    offer_packages(world)
     if world.fabric.ruleset is None:
         world.fabric.chain("INPUT", "drop")
     return new(
@@ -67,10 +71,16 @@ def all_of_it(world: World, files: Mapping[str, bytes] = NEW) -> Bundle:
         seeds=(Seed(str(state / "compute_id")),),
         ports=("tcp 5900-6923", "udp 53"),
         packages={"apt": ("multipath-tools",)},
-        node_units=("iscsid.socket",),
+        node_units=("iscsid.socket", "multipath-tools.service"),
         masked=("other.socket",),
         reload=("kill", "-HUP", "1"),
     )
+
+
+def with_daemon(world: World) -> Bundle:
+    """A service that needs no more of the node than a daemon."""
+    offer_packages(world)
+    return new(world, packages={"apt": ("multipath-tools",)}, node_units=("multipath-tools.service",))
 
 
 def refused(world: World) -> Bundle:
@@ -98,6 +108,13 @@ def lost(world: World) -> None:
     (state / "ca.crt").write_text("edited")
     (state / "compute_id").unlink()
     world.fabric.ruleset = [one for one in world.fabric.ruleset or [] if "chain" in one]
+
+
+def uninstalled(world: World) -> None:
+    """A package is taken off the node, and its daemon goes with it."""
+    world.fabric.packages.clear()
+    world.fabric.files.pop("multipath-tools.service")
+    world.fabric.up.discard("multipath-tools.service")
 
 
 Act = Callable[[World, "Plug | None"], object]
@@ -253,6 +270,7 @@ def assert_end(world: World, case: Case, told: str) -> None:
         assert process is not None, told
         assert (dict(process.files), process.fails) == (case.runs, False), told
         assert not (world.places.root / "nova_compute/intent.json").exists(), told
+        assert case.runs == OLD or world.fabric.early == set(), told
         made = old(world) if case.runs == OLD else None
         if made:
             assert not deploy(world, made).changes.switch, told
@@ -266,6 +284,19 @@ def test_a_removal_killed_anywhere_and_run_again_leaves_nothing_but_the_data(tmp
         away(world)
         assert [*world.places.root.rglob("*"), *(tmp_path / "state").rglob("*")] == [], step
         assert not away(world).paths
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_daemon_that_came_with_a_package_reads_its_files_although_the_run_that_brought_it_was_killed(
+    tmp_path: Path, when: str
+) -> None:
+    case = Case((with_daemon, uninstalled), deploying(with_daemon), NEW)
+    for number, step in enumerate(steps(tmp_path, case)):
+        told = f"killed {when} step {number}: {step}"
+        world = prepared(tmp_path, case)
+        assert attempt(world, case.act, Plug(number, when)) == "killed", told
+        assert attempt(world, case.act) == case.end, told
+        assert_end(world, case, told)
 
 
 def test_a_cut_off_run_is_announced_by_check_mode_and_finished_with_one_restart(tmp_path: Path) -> None:
