@@ -126,8 +126,9 @@ def test_a_clock_that_jumped_takes_no_generation_that_is_needed(caller: Caller, 
     assert caller.go_back()["digest"] == live.digest
 
 
+@pytest.mark.usefixtures("live")
 def test_ports_are_open_while_the_service_is_there_and_closed_afterwards(caller: Caller, image: str) -> None:
-    caller.sh(f"systemd-run --unit=answers python3 -m http.server {PORT}")
+    _answer(caller)
     caller.nodes.execute(caller.node, "tee", "/etc/nftables.conf", stdin=RULES)
     assert caller.reaches(PORT)
     caller.sh("systemctl enable --now nftables.service")
@@ -156,7 +157,7 @@ def test_ports_are_open_while_the_service_is_there_and_closed_afterwards(caller:
 
     caller.nodes.reboot(caller.node)
     caller.until("systemctl is-active -q edpm_probe.service")
-    caller.sh(f"systemd-run --unit=answers python3 -m http.server {PORT}; sleep 1")
+    _answer(caller)
     assert caller.reaches(PORT)
     assert caller.deploy(wanted)["changed"] is False
 
@@ -166,3 +167,9 @@ def test_ports_are_open_while_the_service_is_there_and_closed_afterwards(caller:
     assert caller.sh("nft list ruleset | grep -c edpm_probe || true") == "0"
     assert caller.sh("nft list ruleset | grep -c site") == "1"
     assert caller.sh("find /etc/systemd/system -name '*edpm_probe*'") == ""
+
+
+def _answer(caller: Caller) -> None:
+    """Have something that answers at the port."""
+    caller.sh(f"systemd-run --unit=answers python3 -m http.server {PORT}")
+    caller.until(f"ss -Hltn sport = {PORT} | grep -q .")
