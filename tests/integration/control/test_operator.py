@@ -146,10 +146,12 @@ def test_an_inventory_that_was_deleted_is_written_anew_before_it_is_needed(opera
         operated.kubectl("delete", "configmap", "dataplanenode-node-1")
         until(lambda: "dataplanenode-node-1" in operated.there("configmap"), "it is there again")
         assert operated.get("configmap", "dataplanenode-node-1")["data"] == before["data"]
-        written = operator.figure('edpm_operator_writes_total{result="written"}')
+        # A pass counts what it has written when it ends.
+        written = 'edpm_operator_writes_total{result="written"}'
+        until(lambda: operator.figure(written) == 3, "it is counted")
         passes = operator.passes()
         until(lambda: operator.passes() >= passes + 2, "it has looked again")
-        assert operator.figure('edpm_operator_writes_total{result="written"}') == written == 3
+        assert operator.figure(written) == 3
 
 
 def test_a_killed_operator_is_followed_by_another_and_nothing_is_done_twice(
