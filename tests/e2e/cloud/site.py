@@ -16,6 +16,7 @@ from edpm_lab import images, ovn, servers
 from edpm_lab.ceph import Ceph
 from edpm_lab.cloud import WITHOUT_UPTIME, Cloud
 from edpm_lab.data_plane import DataPlane
+from edpm_lab.errors import LabError
 from edpm_lab.labs import Lab
 from edpm_lab.nodes import Nodes
 from edpm_lab.pki import create_authority
@@ -38,6 +39,11 @@ ANNOTATIONS = {
     SECOND: {"neutron.openstack.org/sriov-agent": "true", "cinder.openstack.org/volume": "true"},
 }
 LIMIT = 900
+#: What a node's Open vSwitch and OVN know of its guests' ports.
+PORTS = """ovs-vsctl show
+tail -n 30 /var/log/ovn/ovn-controller.log /var/log/openvswitch/ovs-vswitchd.log
+ip -brief link
+"""
 RATIOS = """
 answer = {}
 for one in cloud.placement.resource_providers():
@@ -105,6 +111,14 @@ class Site:
             files = {"tls.crt": made.certificate, "tls.key": made.key, "ca.crt": ca.certificate}
             self.plane.certificates[name] = {key: path.read_text() for key, path in files.items()}
             self.plane.variables[name] = {"edpm_nova_compute_migration": "tls"}
+
+    def told_to_guest(self, node: str, after: int = 0) -> tuple[int, str]:
+        """When the Linux guest of a node got its metadata, and its UUID there; else the ports of the node are shown."""
+        try:
+            return servers.metadata(self.cloud, self.running[node].uuid, after=after)
+        except LabError:
+            print(self.sh(node, PORTS))
+            raise
 
     def computes(self) -> dict[str, tuple[str, str]]:
         """State and status of every compute of ours, as Nova tells them."""

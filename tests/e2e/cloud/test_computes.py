@@ -62,6 +62,6 @@ def test_cinder_makes_a_volume_on_ceph_and_nova_attaches_it(site: Site) -> None:
 
 def test_a_linux_guest_gets_its_own_uuid_from_nova_through_the_agent(site: Site) -> None:
     server = site.running[FIRST]
-    when, uuid = servers.metadata(site.cloud, server.uuid)
+    when, uuid = site.told_to_guest(FIRST)
     print(f"{when} s after its start the guest was told that it is {uuid}")
     assert uuid == server.uuid

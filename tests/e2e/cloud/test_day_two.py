@@ -43,7 +43,7 @@ def test_a_server_moves_between_the_computes_of_a_cell_cold_and_live(site: Site)
 
 def test_a_rolling_change_keeps_servers_running_and_moves_metadata_into_the_cells(site: Site) -> None:
     before = {name: site.started(server) for name, server in site.running.items()}
-    when, _uuid = servers.metadata(site.cloud, site.running[FIRST].uuid)
+    when, _uuid = site.told_to_guest(FIRST)
     site.cloud.up(["cell-metadata"])
     site.cloud.inside("systemctl", "stop", "nova-api-metadata")
     site.metadata = "cells"
@@ -60,7 +60,7 @@ def test_a_rolling_change_keeps_servers_running_and_moves_metadata_into_the_cell
     assert after == before
     since = servers.uptime(site.cloud, site.running[FIRST].uuid)
     assert since > when
-    again, uuid = servers.metadata(site.cloud, site.running[FIRST].uuid, after=since)
+    again, uuid = site.told_to_guest(FIRST, after=since)
     print(f"{again} s after its start the guest was told by the service of its cell that it is {uuid}")
     assert uuid == site.running[FIRST].uuid
     site.cloud.inside("systemctl", "start", "nova-api-metadata")
