@@ -20,7 +20,7 @@ from .record import Record
 from .systemd import UnitState
 
 _NOTE = "claims.json"
-#: Units that packages bring, from before that until they were started with the files that they read at their start.
+#: Daemons that packages bring, from before that until they were started with the files that they read at their start.
 _EARLY = "early.json"
 #: What else may help where a unit is not there: the daemon that the node may have instead, and the setting for it.
 _INSTEAD = {
@@ -69,9 +69,10 @@ class Claims:
             self._change("mask", unit, "--now")
 
     def expect(self) -> None:
-        """Note the units that the node does not have yet, before packages bring them and start them at once."""
+        """Note the daemons that the node does not have yet, before packages bring them and start them at once."""
         states, known = self._states(), self._early()
-        new = {unit for unit in self._record.node_units if states[unit].load == "not-found"}
+        daemons = (unit for unit in self._record.node_units if unit.endswith(".service"))
+        new = {unit for unit in daemons if states[unit].load == "not-found"}
         if new - known:
             self._home.write_note(_EARLY, {"units": sorted(new | known)})
 
@@ -97,7 +98,7 @@ class Claims:
             if unit != watched and not states[unit].is_active:
                 self._free(unit, self._record.node_units, states)
                 self._started(unit)
-            elif unit != watched and unit in early and unit.endswith(".service"):
+            elif unit != watched and unit in early:
                 self._check("restart", unit, self._node.systemd.restart([unit]))
         self._home.remove_note(_EARLY)
         self._node.firewall.have(self._record.name, self._record.unit, self._record.ports)
