@@ -113,7 +113,7 @@ class Control:
 def copies(lab: Lab) -> Iterator[Figure]:
     """The same files by the module that everybody knows, one after the other, and by one call of ours.
 
-    Ours are a new generation each time, as a deployment brings it: staged, judged, made the live one.
+    Ours are a new generation each time, as a deployment of nova_compute brings it: staged, judged, made the live one.
     Neither restarts anything: the files alone are compared. What a playbook without a task costs on the same nodes is
     in both, and says nothing of either: so it is taken off for the limit, and left in the figure beside it. Files
     outside the generations, such as certificates, take a shorter way, which is shown too.

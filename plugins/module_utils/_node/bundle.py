@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-#: A text in a unit that stands for the folder of the generation, where `current` would be a moment too early or late.
+#: A text in a unit that stands for the folder of its generation, where `current` would be a moment too early or late.
 GENERATION = "@GENERATION@"
 POLICIES = ("off", "warn", "fail")
 PULLS = ("missing", "always", "never")
@@ -164,8 +164,9 @@ class Bundle:
 
     `digest` names the generation; it must cover the image, the units, and the paths, modes and contents of the files.
     `units` are Quadlet files by name: `edpm_<name>.container` is the service, others begin with `edpm_<name>-`. In them
-    GENERATION stands for the generation's folder. A unit that mounts from there, instead of from `current`, makes its
-    one file the point at which the old becomes the new, also for a node that reboots in the middle.
+    GENERATION stands for the generation's folder. A unit that mounts from there, instead of from `current`, has one
+    point at which the old becomes the new, also on a node that reboots in the middle: where only files change that is a
+    link (see `record.link_of`), else the unit's file.
     `files` lie in the generation, for instance at `conf.d/01-nova.conf`; `kolla` becomes `kolla.json` beside them.
     `container` is the name in which the health check runs. `guards` may hold `cell` and `host`. `keep` is the number of
     generations that stay. With `restart` at `never` a service that runs is left to be restarted by somebody else.

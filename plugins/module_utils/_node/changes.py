@@ -16,7 +16,7 @@ from .errors import Unhealthy
 from .generations import Drift, Home
 from .live import Live
 from .node import Node
-from .record import Record, Recorded
+from .record import MOUNTED, Record, Recorded
 from .secrecy import shown
 from .seeds import Seeds
 from .systemd import UnitState
@@ -169,4 +169,5 @@ def _placed(record: Record | None, wanted: Record, drifted: set[str]) -> tuple[s
     old = {one.path: (one.sha256, one.mode) for one in record.placed} if record else {}
     new = {one.path: (one.sha256, one.mode) for one in wanted.placed}
     kept = {one.path for one in wanted.placed if one.source in drifted or one.path in drifted}
+    kept |= {name for name in drifted if name.startswith(f"{MOUNTED}/")}
     return tuple(sorted(kept | {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}))

@@ -25,10 +25,11 @@ from .live import Live
 from .lock import held
 from .node import Node
 from .outcome import Outcome
-from .record import UNITS, contents, kept_image, recorded
+from .record import UNITS, contents, kept_image, link_of, recorded
 from .secrecy import Source, scrubbed
 from .seeds import Seeds
 from .switch import Switch, release_images
+from .systemd import UnitState
 
 _RELOAD_LIMIT = 60
 _MOVING = (
@@ -65,9 +66,11 @@ class Convergence:
         self.home = Home(node.disk, node.places, bundle.name)
         there = self.home.record(bundle.digest)
         # A generation stays as it was made, whenever its image is pulled by now.
-        kept = there.kept if there and there.image else kept_image(bundle)
-        self.files = contents(bundle, self.home.generation(bundle.digest), kept)
-        self.wanted = recorded(bundle, self.files, node.places, kept)
+        as_made = there if there and there.image else None
+        kept = as_made.kept if as_made else kept_image(bundle)
+        link = as_made.link if as_made else link_of(bundle, kept)
+        self.files = contents(bundle, self.home.folder, kept, link)
+        self.wanted = recorded(bundle, self.files, node.places, kept, link)
         self.ground = Ground(node, bundle.name, bundle.footing)
         self.claims = Claims(node, self.home, self.wanted)
         self.live = Live(node, self.home)
@@ -100,7 +103,7 @@ class Convergence:
         self._warn_of_unkept(seen, changes)
         keeping = any(one.kept for one in (self.wanted, *self.home.records()))
         if changes.switch:
-            outcome = outcome.but(pulled=self._switch())
+            outcome = outcome.but(pulled=self._switch(seen.state))
         elif changes.any and self._touch_up(changes):
             changes = replace(changes, waits="")
             outcome = outcome.but(changes=changes)
@@ -145,7 +148,7 @@ class Convergence:
         return made.but(reloaded=reloaded)
 
     # --- before anything is touched --------------------------------------------------------------------------------
-    def _switch(self) -> bool:
+    def _switch(self, state: UnitState) -> bool:
         pulled = False
         if self.wanted.contained:
             self.node.podman.require()
@@ -153,14 +156,15 @@ class Convergence:
         staged = self.home.stage(self.files, self.wanted)
         try:
             if self.bundle.units:
-                self.node.systemd.accepts(tuple(self.bundle.units), [staged / UNITS, self.node.places.units])
+                new = tuple(self.bundle.units) if self.home.unplaced(self.wanted) else ()
+                self.node.systemd.accepts(new, [staged / UNITS, self.node.places.units])
             self._validate(staged)
             with undone(self.node, self.home, self._withdraw):
                 self._prepare(staged, restarts=True)
         except Exception:
             self.home.unstage()
             raise
-        Switch(self.node, self.home, self.wanted, self._secrets()).make(
+        Switch(self.node, self.home, self.wanted, state, self._secrets()).make(
             self.home.good, ready=self._ready, withdraw=self._withdraw
         )
         self.live.read()

@@ -16,13 +16,13 @@ from typing import Any
 from .bundle import File, Health
 from .disk import KEPT, Disk, New
 from .originals import Originals
-from .record import FILE, UNITS, Placed, Places, Record, read_record, sha256
+from .record import FILE, GENERATIONS, MOUNTED, UNITS, Placed, Places, Record, read_record, sha256
 
 _STAGING = ".staging"
 _NOTES = ("intent.json", "identity.json", "pending.json", "live.json", "claims.json", "early.json", "originals.json")
 _OWN_FILES = ("current", "previous", *_NOTES)
 #: By any of these a folder is known as that of a service.
-_SIGNS = ("generations", *_OWN_FILES)
+_SIGNS = (GENERATIONS, *_OWN_FILES)
 #: How a service is on its way: to a new generation, back to the one before, or off the node.
 FORTH, BACK, AWAY = "forth", "back", "away"
 
@@ -52,7 +52,8 @@ class Home:
         self.places = places
         self.name = name
         self.folder = places.root / name
-        self.generations = self.folder / "generations"
+        self.generations = self.folder / GENERATIONS
+        self.mounted = self.folder / MOUNTED
         self.staging = self.generations / _STAGING
         self._originals = Originals(disk, self)
 
@@ -166,11 +167,23 @@ class Home:
 
     def flip(self, digest: str) -> None:
         """Make a generation the live one."""
-        self._disk.link(self.folder / "current", f"generations/{digest}")
+        self._disk.link(self.folder / "current", f"{GENERATIONS}/{digest}")
 
     def remember(self, digest: str) -> None:
         """Note the generation that was live before."""
-        self._disk.link(self.folder / "previous", f"generations/{digest}")
+        self._disk.link(self.folder / "previous", f"{GENERATIONS}/{digest}")
+
+    def mount(self, record: Record) -> None:
+        """Let the generation be what its units mount, unless they name its own folder."""
+        if record.link and self._astray(record):
+            self._disk.make_folder(self.mounted)
+            self._disk.link(self.mounted / record.link, f"../{GENERATIONS}/{record.digest}")
+
+    def mounting(self, record: Record) -> tuple[Placed, ...]:
+        """Those of a generation's units that mount it, in whichever way."""
+        folder, own = self.generation(record.digest), f"{self.folder}/".encode()
+        units = (one for one in record.placed if one.unit)
+        return tuple(one for one in units if own in (self._disk.read(folder / one.source) or b""))
 
     def place(self, record: Record) -> tuple[str, ...]:
         """Put the generation's units, settings and files where the node finds them; the answer is what changed."""
@@ -182,6 +195,11 @@ class Home:
         contents = (self._disk.read(folder / one.source) or b"" for one in changed)
         self._disk.write_all([New(Path(one.path), text, one.mode) for one, text in zip(changed, contents)])
         return tuple(one.path for one in changed)
+
+    def unplaced(self, record: Record) -> tuple[str, ...]:
+        """Those of the generation's units that are not in place as they should be."""
+        units = (one for one in record.placed if one.unit)
+        return tuple(one.unit for one in units if difference(Path(one.path), one.sha256, one.mode))
 
     def misplaced(self, record: Record | None) -> tuple[Placed, ...]:
         """What generations of this service have placed and this one does not want."""
@@ -232,11 +250,13 @@ class Home:
         """Remove a generation, unless it is live or was so before."""
         if digest not in (self.current, self.previous):
             self._disk.remove_tree(self.generation(digest))
+            self._unmount()
 
     def leave(self) -> None:
         """Nothing of this service is live any more."""
         self._disk.remove(self.folder / "current")
         self._disk.remove(self.folder / "previous")
+        self._disk.remove_tree(self.mounted)
 
     def prune(self, keep: int) -> tuple[str, ...]:
         """Remove the oldest generations beyond a number, never the live one nor the one before it."""
@@ -245,12 +265,27 @@ class Home:
         gone = spare[max(0, keep - len(held - {""})) :]
         for digest in gone:
             self._disk.remove_tree(self.generation(digest))
+        self._unmount()
         return tuple(gone)
 
     # --- inside ----------------------------------------------------------------------------------------------------
     def _pointed(self, name: str) -> str:
         folder, _slash, digest = self._disk.target(self.folder / name).rpartition("/")
-        return digest if folder == "generations" else ""
+        return digest if folder == GENERATIONS else ""
+
+    def _astray(self, record: Record) -> str:
+        """What is wrong with the link by which the generation is mounted."""
+        path = self.mounted / record.link
+        if self._disk.target(path) == f"../{GENERATIONS}/{record.digest}":
+            return ""
+        return "changed" if os.path.lexists(path) else "missing"
+
+    def _unmount(self) -> None:
+        """Remove links that lead nowhere, and what a killed run left beside one."""
+        for path in sorted(self.mounted.iterdir()) if self.mounted.is_dir() else ():
+            if not path.is_dir() or path.name.startswith("."):
+                self._disk.remove(path)
+        self._disk.remove_empty(self.mounted)
 
     def _salvaged(self, digest: str) -> Record:
         service, _at, instance = self.name.partition("@")
@@ -270,6 +305,9 @@ class Home:
             yield Drift(str(path.relative_to(self.generation(record.digest))), "added")
 
     def _displaced(self, record: Record) -> Iterator[Drift]:
+        what = self._astray(record) if record.link else ""
+        if what:
+            yield Drift(f"{MOUNTED}/{record.link}", what)
         for one in record.placed:
             what = difference(Path(one.path), one.sha256, one.mode)
             if what:

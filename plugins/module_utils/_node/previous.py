@@ -57,7 +57,7 @@ class Return:
             self.node.systemd.accepts(tuple(self.wanted.units), [folder / UNITS, self.node.places.units])
         with undone(self.node, self.home, self.claims.release):
             self._prepare()
-        Switch(self.node, self.home, self.wanted, self.files).make(self._origin(), way=BACK)
+        Switch(self.node, self.home, self.wanted, seen.state, self.files).make(self._origin(), way=BACK)
         Live(self.node, self.home).read()
         return outcome.but(restart_pending=self.home.note("pending.json") != {})
 

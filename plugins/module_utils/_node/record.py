@@ -18,10 +18,13 @@ from .bundle import GENERATION, Bundle, File, Folder, Footing, Group, Health, No
 
 FILE = "bundle.json"
 UNITS = "units"
+GENERATIONS, MOUNTED = "generations", "mounted"
 #: Names of the node's own for images, each behind the digest of the generation that starts from it.
 KEPT_IMAGES = "localhost/edpm_generation"
 PLACED_MODE = 0o644
 _FILES = "node/files"
+#: A mount of the generation that podman is to label.
+_LABELLED = re.compile(rf"^Volume={GENERATION}\S*:(?:\S*,)?[zZ](?:,\S*)?$", re.MULTILINE)
 _LISTS = ("reload", "ports", "node_units", "masked", "busy", "data")
 
 
@@ -105,6 +108,8 @@ class Record:
     footing: Footing = field(default_factory=Footing)
     #: The node's own name for the image, where the one that it was pulled by may come to mean another.
     kept: str = ""
+    #: The name of the link in `mounted` by which its units mount it; without one they name its own folder.
+    link: str = ""
 
     @property
     def settings(self) -> str:
@@ -153,8 +158,22 @@ def kept_image(bundle: Bundle) -> str:
     return f"{KEPT_IMAGES}:{bundle.digest}" if bundle.image.moves else ""
 
 
-def contents(bundle: Bundle, generation: Path, kept: str = "") -> tuple[File, ...]:
-    """Every file of the generation but its record; `generation` is the folder that it will have."""
+def link_of(bundle: Bundle, kept: str = "") -> str:
+    """The name of the link by which the bundle's units mount their generation; empty where they name its own folder.
+
+    It is the same for as long as the units are: then a change of files moves the link, and systemd, which would read
+    all units of the node again for the sake of one path, need not know. podman labels a link and not what it leads to,
+    so units that want labels do without.
+    """
+    texts = [text for _name, text in sorted(bundle.units.items())]
+    if not any(GENERATION in text for text in texts) or any(_LABELLED.search(text) for text in texts):
+        return ""
+    return sha256(json.dumps([sorted(bundle.units.items()), kept]).encode())[:16]
+
+
+def contents(bundle: Bundle, home: Path, kept: str = "", link: str = "") -> tuple[File, ...]:
+    """Every file of the generation but its record; `home` is the service's folder on the node."""
+    generation = home / MOUNTED / link if link else home / GENERATIONS / bundle.digest
     name = f"# {bundle.name}, written by edpm.services\n"
     sysctls = "".join(f"{key} = {value}\n" for key, value in bundle.sysctls.items())
     texts = {
@@ -174,7 +193,7 @@ def _source(file: NodeFile) -> str:
     return f"{_FILES}{file.path}"
 
 
-def recorded(bundle: Bundle, files: tuple[File, ...], places: Places, kept: str = "") -> Record:
+def recorded(bundle: Bundle, files: tuple[File, ...], places: Places, kept: str = "", link: str = "") -> Record:
     """The record of a bundle with these contents."""
     listed = tuple(Recorded(file.path, file.mode, sha256(file.content), file.secret) for file in files)
     targets = {
@@ -207,6 +226,7 @@ def recorded(bundle: Bundle, files: tuple[File, ...], places: Places, kept: str 
         data=bundle.data,
         footing=bundle.footing,
         kept=kept,
+        link=link,
     )
 
 
@@ -239,7 +259,7 @@ def sha256(content: bytes) -> str:
 
 
 def _settled(text: str, bundle: Bundle, generation: Path, kept: str) -> str:
-    """A unit's text on the node: with its generation's folder, and with the image that the generation keeps."""
+    """A unit's text on the node: with the path of its generation, and with the image that the generation keeps."""
     if kept:
         text = re.sub(rf"^Image={re.escape(bundle.image.reference)}$", f"Image={kept}", text, flags=re.MULTILINE)
     return text.replace(GENERATION, str(generation))

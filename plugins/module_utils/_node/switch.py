@@ -19,22 +19,24 @@ from .health import await_health
 from .node import Node
 from .record import KEPT_IMAGES, Placed, Record
 from .secrecy import Source, scrubbed
-from .systemd import complaints, service_of
+from .systemd import UnitState, complaints, service_of
 
 _STARTED = (".container", ".kube", ".pod")
 _TOLD_LINES = 6
 
 
 class Switch:
-    """One service's way to a generation. `files` are those whose secrets no message may show."""
+    """One service's way to a generation, from a state of its unit. No message shows a secret of `files`."""
 
-    def __init__(self, node: Node, home: Home, wanted: Record, files: tuple[Source, ...]) -> None:
+    def __init__(self, node: Node, home: Home, wanted: Record, state: UnitState, files: tuple[Source, ...]) -> None:
         self.node = node
         self.home = home
         self.wanted = wanted
         self.files = files
         #: Whether a running service has felt anything of this run yet, or of one before it that was cut off.
-        self.felt = home.intent is not None
+        self.felt = self.resumed = home.intent is not None
+        #: Whether systemd may know another unit than the one that is in place.
+        self.stale = state.stale or self.resumed
         #: When a service was first started; what it logged before that is of no interest.
         self.began = 0.0
 
@@ -87,12 +89,17 @@ class Switch:
 
     def _install(self, record: Record) -> tuple[str, ...]:
         """Put a generation's units in place and make it the live one; the answer is the services that changed."""
+        other = self.resumed or self.home.current != record.digest
+        self.home.mount(record)
         changed = self.home.place(record)
         self.node.labels.restore(Path(path) for path in changed)
         self.home.flip(record.digest)
-        self._displace(self.home.misplaced(record))
-        self.node.systemd.reload()
-        return services(one for one in record.placed if one.path in changed)
+        gone = self.home.misplaced(record)
+        self._displace(gone)
+        if changed or gone or self.stale:
+            self.node.systemd.reload()
+        mounting = self.home.mounting(record) if other else ()
+        return services(one for one in record.placed if one.path in changed or one in mounting)
 
     def _displace(self, placed: tuple[Placed, ...]) -> None:
         stopped = services(placed)

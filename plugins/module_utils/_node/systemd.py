@@ -16,7 +16,7 @@ from .errors import NotPrepared, UnitRefused, one_line
 
 _SHOWN = (
     *("ActiveState", "SubState", "LoadState", "InvocationID", "NRestarts", "Result", "UnitFileState", "MainPID"),
-    "Triggers",
+    *("Triggers", "NeedDaemonReload"),
 )
 #: Where distributions put the generator.
 GENERATORS = (
@@ -47,6 +47,8 @@ class UnitState:
     main: int = 0
     #: What it starts when somebody comes; of a socket that is its service.
     triggers: str = ""
+    #: Whether its file has changed since systemd read it.
+    stale: bool = False
 
     @property
     def is_active(self) -> bool:
@@ -74,13 +76,15 @@ class Systemd:
         return self.states([unit]).get(unit, UnitState())
 
     def accepts(self, units: Sequence[str], folders: Sequence[Path]) -> None:
-        """Refuse files of the first folder of which no service is made; the others are for what these name."""
+        """Refuse those files of the first folder of which no service is made; the others are for what these name."""
         generator = next((path for path in self._generators if Path(path).exists()), None)
         if generator is None:
             raise NotPrepared(
                 "The node has no Quadlet: none of its known places has podman's systemd generator; "
                 "install podman 4.4 or newer with Quadlet."
             )
+        if not units:
+            return
         answer = self._run([generator, "--dryrun"], {"QUADLET_UNIT_DIRS": ":".join(map(str, folders))})
         for unit in units:
             if not _made(answer.out, folders[0] / unit):
@@ -168,6 +172,7 @@ def _state(block: str) -> UnitState:
         file=values.get("UnitFileState", ""),
         main=_number(values.get("MainPID", "")),
         triggers=values.get("Triggers", ""),
+        stale=values.get("NeedDaemonReload") == "yes",
     )
 
 

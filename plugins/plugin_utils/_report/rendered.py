@@ -8,7 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...module_utils._node.record import FILE, PLACED_MODE, Places, contents, kept_image, recorded
+from ...module_utils._node.record import (
+    FILE,
+    GENERATIONS,
+    MOUNTED,
+    PLACED_MODE,
+    Places,
+    contents,
+    kept_image,
+    link_of,
+    recorded,
+)
 from .._bundle.bundle import Bundle
 from .._bundle.digest import short
 from .._bundle.kolla import place
@@ -65,10 +75,11 @@ def entries(service: PlannedService, *, show_secrets: bool) -> dict[str, Entry]:
     if parcelled is None:
         return {}
     home = places.root / service.bundle.name
-    generation = home / "generations" / parcelled.digest
+    generation = home / GENERATIONS / parcelled.digest
     kept = kept_image(parcelled)
-    files = contents(parcelled, generation, kept)
-    record = recorded(parcelled, files, places, kept)
+    link = link_of(parcelled, kept)
+    files = contents(parcelled, home, kept, link)
+    record = recorded(parcelled, files, places, kept, link)
     masked = _masked(service.bundle)
     made = {str(generation / FILE): Entry(record.text(), record.text())}
     for file in files:
@@ -80,8 +91,10 @@ def entries(service: PlannedService, *, show_secrets: bool) -> dict[str, Entry]:
     for one in record.placed:
         source = made[str(generation / one.source)]
         made[one.path] = Entry(source.content, source.shown, PLACED_MODE)
-    target = f"generations/{parcelled.digest}"
+    target = f"{GENERATIONS}/{parcelled.digest}"
     made[str(home / "current")] = Entry(shown=target.encode(), target=target)
+    if link:
+        made[str(home / MOUNTED / link)] = Entry(shown=f"../{target}".encode(), target=f"../{target}")
     return {path.lstrip("/"): entry for path, entry in sorted(made.items())}
 
 
@@ -150,7 +163,7 @@ def _said(
 
 def _data(folder: str, service: PlannedService) -> dict[str, str]:
     node, made = service.node.name, service.bundle
-    path = Path(folder) / node / "var/lib/openstack" / made.name / "generations" / made.digest
+    path = Path(folder) / node / "var/lib/openstack" / made.name / GENERATIONS / made.digest
     return {"node": node, "service": made.name, "digest": made.digest, "path": str(path)}
 
 

@@ -161,6 +161,32 @@ def test_a_changed_file_restarts_the_service_exactly_once(caller: Caller, image:
     assert caller.sh(f"readlink {HOME}/previous") == f"generations/{live.digest}"
 
 
+def test_a_change_of_files_alone_asks_nothing_of_systemd_but_a_restart(
+    caller: Caller, image: str, live: Bundle
+) -> None:
+    """Where no labels are asked for, the unit mounts a link."""
+    plain = {name: text.replace(":ro,z", ":ro") for name, text in live.units.items()}
+    first, second, deadly = (
+        dataclasses.replace(bundle(image, files, units=plain), digest=digit * 64)
+        for digit, files in (("1", FIRST), ("2", SECOND), ("3", {**FIRST, "09.conf": b"die\n"}))
+    )
+    read = "systemctl show --value --property=UnitsLoadFinishTimestampMonotonic"
+    seen = "podman exec edpm_probe grep -h value /etc/probe/01.conf"
+    assert not caller.deploy(first)["failed"]
+    before, starts = caller.sh(read), caller.starts()
+    answer = caller.deploy(second)
+    assert (answer["changed"], answer["units"], caller.starts()) == (True, [], starts + 1), answer["shown"]
+    assert (caller.sh(read), caller.sh(seen)) == (before, "value = two")
+    assert caller.deploy(deadly)["rolled_back"]
+    assert (caller.sh(read), caller.sh(seen)) == (before, "value = two")
+    assert not caller.go_back()["failed"]
+    assert (caller.sh(read), caller.sh(seen)) == (before, "value = one")
+    caller.sh("podman kill edpm_probe")
+    caller.until(f"test $({seen.replace(' -h', ' -c')} 2>/dev/null || echo 0) = 1")
+    found = caller.facts()
+    assert (found["digest"], found["drift"], caller.sh(read)) == (first.digest, [], before)
+
+
 def test_a_first_deployment_that_fails_leaves_nothing_running(caller: Caller, image: str) -> None:
     answer = caller.deploy(bundle(image, {"01.conf": b"die\n"}, instance="two"))
     assert "nothing of this first deployment was left running" in answer["msg"], answer["shown"]

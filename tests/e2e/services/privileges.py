@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from ansible_collections.edpm.services.plugins.module_utils._node.record import link_of
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.bundle import Bundle, bundle
+from ansible_collections.edpm.services.plugins.plugin_utils._bundle.parcel import parcel
 from ansible_collections.edpm.services.plugins.plugin_utils._bundle.running import Mount, Running
 from ansible_collections.edpm.services.plugins.plugin_utils._dataplane.planned import ServicePlan
 
@@ -42,7 +44,11 @@ def check(machine: Machine, *plans: ServicePlan) -> None:
     """Every container of these services may what its definition says, and no more."""
     for plan in plans:
         made = bundle(plan)
-        for name, wanted in defined(made, f"{made.who.home}/generations/{made.digest}").items():
+        parcelled = parcel(plan, made)
+        assert parcelled is not None
+        link = link_of(parcelled)
+        generation = f"mounted/{link}" if link else f"generations/{made.digest}"
+        for name, wanted in defined(made, f"{made.who.home}/{generation}").items():
             assert found(machine, name) == wanted, name
 
 

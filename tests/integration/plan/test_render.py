@@ -26,6 +26,7 @@ OF_NOVA = [
     "var/lib/openstack/nova_compute/generations/DIGEST/kolla.json",
     "var/lib/openstack/nova_compute/generations/DIGEST/node/tmpfiles.conf",
     "var/lib/openstack/nova_compute/generations/DIGEST/units/edpm_nova_compute.container",
+    "var/lib/openstack/nova_compute/mounted/LINK",
 ]
 OF_LIBVIRT = [
     "etc/containers/systemd/edpm_libvirt-virtlogd.container",
@@ -40,6 +41,7 @@ OF_LIBVIRT = [
     "var/lib/openstack/libvirt/generations/DIGEST/node/tmpfiles.conf",
     "var/lib/openstack/libvirt/generations/DIGEST/units/edpm_libvirt-virtlogd.container",
     "var/lib/openstack/libvirt/generations/DIGEST/units/edpm_libvirt.container",
+    "var/lib/openstack/libvirt/mounted/LINK",
 ]
 
 
@@ -51,7 +53,8 @@ def render(user: User, *flags: str, images: bool = True, **variables: str) -> Ru
 
 def listing(folder: Path) -> list[str]:
     paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
-    return sorted(re.sub("[0-9a-f]{64}", "DIGEST", str(path.relative_to(folder))) for path in paths)
+    named = (re.sub("[0-9a-f]{64}", "DIGEST", str(path.relative_to(folder))) for path in paths)
+    return sorted(re.sub("mounted/[0-9a-f]{16}$", "mounted/LINK", name) for name in named)
 
 
 def text(folder: Path) -> str:
@@ -78,6 +81,9 @@ def test_the_trees_of_the_tutorials_nodes(user: User) -> None:
     assert "changed=1" in first.stdout
     unit = (out / NODES[0] / "etc/containers/systemd/edpm_nova_compute.container").read_text()
     assert f"Image={IMAGES['RELATED_IMAGE_NOVA_COMPUTE_IMAGE_URL_DEFAULT']}\n" in unit
+    (link,) = (out / NODES[0] / "var/lib/openstack/nova_compute/mounted").iterdir()
+    assert f"Volume=/var/lib/openstack/nova_compute/mounted/{link.name}:/var/lib/openstack/config:ro\n" in unit
+    assert link.resolve() == (out / NODES[0] / "var/lib/openstack/nova_compute/current").resolve()
     before = text(out)
     again = render(user)
     assert "changed=0" in again.stdout

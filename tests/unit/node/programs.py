@@ -148,10 +148,15 @@ class FakeRun(NodePrograms):
             "NRestarts": "0",
             "MainPID": str(self.world.main if process else 0),
             "Result": "exit-code" if active == "failed" else "success",
+            "NeedDaemonReload": "yes" if self._stale(unit) else "no",
             "UnitFileState": "generated" if unit in self.world.loaded else "",
             **(self.unit_values(unit) if unit in self.fabric.files else {}),
         }
         return "".join(f"{key}={value}\n" for key, value in values.items())
+
+    def _stale(self, unit: str) -> bool:
+        path = self.world.places.units / unit.replace(".service", ".container")
+        return unit in self.world.loaded and path.exists() and path.read_text() != self.world.loaded[unit]
 
     def _journalctl(self, _words: list[str], _: Mapping[str, str]) -> Result:
         return Result(0, "starting\nERROR cannot read password = hunter2hunter2\n")

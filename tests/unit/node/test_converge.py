@@ -27,7 +27,9 @@ def test_a_first_deployment_writes_for_root_alone_and_starts_the_unit(world: Wor
     for path in (home(world), *home(world).rglob("*")):
         if not path.is_symlink():
             assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
-    assert str(home(world) / "generations" / A) in (world.places.units / QUADLET).read_text()
+    (link,) = (home(world) / "mounted").iterdir()
+    assert f"Volume={link}/conf.d:" in (world.places.units / QUADLET).read_text()
+    assert link.resolve() == generation.resolve()
     record = (generation / "bundle.json").read_text()
     assert "hunter2" not in record
     assert "conf.d/05-secret.conf" in record
@@ -79,12 +81,13 @@ def test_check_mode_says_the_same_as_the_run_and_touches_nothing(world: World) -
 def test_the_diff_shows_texts_and_masks_secrets(world: World) -> None:
     files = {"01-nova.conf": b"[DEFAULT]\nvalue = two\n", "05-secret.conf": b"password = correct-horse\n", "x": b"\xff"}
     shown = {
-        one["after_header"]: (one["before"], one["after"]) for one in deploy(world, bundle_of(world, B, files)).diff
+        one["after_header"]: (one["before"], one["after"])
+        for one in deploy(world, bundle_of(world, B, files, units={QUADLET: text(world, extra="User=1\n")})).diff
     }
     assert shown["nova_compute/conf.d/01-nova.conf"] == ("[DEFAULT]\nvalue = one\n", "[DEFAULT]\nvalue = two\n")
     assert shown["nova_compute/conf.d/05-secret.conf"] == ("(secret, before)\n", "(secret, after)\n")
     assert shown["nova_compute/conf.d/x"] == ("", "(1 bytes that are no text, after)\n")
-    assert str(world.places.units / QUADLET) in shown
+    assert "User=1" in shown[str(world.places.units / QUADLET)][1]
 
 
 def test_a_generation_that_dies_goes_back_to_the_one_before_with_the_reason(world: World, deployed: Bundle) -> None:

@@ -60,7 +60,7 @@ def test_all_that_is_staged_is_waited_for_once_and_before_it_becomes_a_generatio
     places = Places(root=tmp_path)
     home = Home(Disk(), places, "nova_compute")
     bundle = Bundle("nova_compute", "a" * 64, Image(IMAGE), {}, (File("conf.d/1", b"1"), File("conf.d/2", b"2")))
-    files = contents(bundle, home.generation(bundle.digest))
+    files = contents(bundle, home.folder)
     record = recorded(bundle, files, places)
     home.stage(files, record)
     home.adopt(record)

@@ -122,7 +122,7 @@ def test_a_fault_before_the_restart_leaves_the_running_process_alone(world: Worl
     process = world.processes[UNIT]
     world.refuse["systemctl daemon-reload"] = Result(1, "", "Access denied")
     with pytest.raises(Failed, match=r"cannot be switched to generation bbbbbbb: .*Access denied"):
-        deploy(world, bundle_of(world, B, SECOND))
+        deploy(world, bundle_of(world, B, SECOND, units={QUADLET: text(world, extra="User=1\n")}))
     assert world.processes[UNIT] == process
     assert live(world) == A
     world.refuse.clear()

@@ -22,7 +22,7 @@ OLD = {"01-nova.conf": b"[DEFAULT]\nold = 1\n", "02-gone.conf": b"gone = 1\n"}
 NEW = {"01-nova.conf": b"[DEFAULT]\nnew = 1\n", "03-more.conf": b"more = 1\n"}
 DEADLY = {"01-nova.conf": b"die = 1\n"}
 A, B = "a" * 64, "b" * 64
-SIDECAR = "edpm_nova_compute-side.container"
+SIDECAR, BESIDE = "edpm_nova_compute-side.container", "edpm_nova_compute-side.service"
 
 
 def old(world: World) -> Bundle:
@@ -32,6 +32,21 @@ def old(world: World) -> Bundle:
 def new(world: World, files: Mapping[str, bytes] = NEW, **others: Any) -> Bundle:
     changed = {QUADLET: text(world, extra="Pull=never\n")}
     return bundle_of(world, B, files, units=changed, tmpfiles=("d /run/x",), guards={"cell": "nova-cell1"}, **others)
+
+
+def same_units(files: Mapping[str, bytes]) -> Callable[[World], Bundle]:
+    """The old bundle with other files."""
+    return lambda world: replace(old(world), digest=B, files=bundle_of(world, B, files).files)
+
+
+def beside(extra: str) -> Callable[[World], Bundle]:
+    """Units that mount `current`; only the companion's changes."""
+
+    def make(world: World) -> Bundle:
+        units = {QUADLET: text(world, pinned=False), SIDECAR: text(world, extra=extra, pinned=False)}
+        return bundle_of(world, B if extra else A, NEW if extra else OLD, units=units)
+
+    return make
 
 
 def pushed(name: str, made: Callable[[World], Bundle]) -> Callable[[World], Bundle]:
@@ -150,6 +165,13 @@ CASES = {
     "repair": Case((old, edited), deploying(old), OLD),
     "fails and goes back": Case((old,), deploying(lambda world: new(world, DEADLY)), OLD, "failed"),
     "fails at first": Case((), deploying(lambda world: new(world, DEADLY)), None, "failed"),
+    "update of files": Case((old,), deploying(same_units(NEW)), NEW),
+    "update of files, then a rollback": Case((old,), deploying(same_units(NEW)), OLD, again=going_back),
+    "update of files, then of units": Case((old,), deploying(same_units(NEW)), NEW, again=deploying(new)),
+    "fails and goes back to files": Case((old,), deploying(same_units(DEADLY)), OLD, "failed"),
+    "update of files and a companion": Case((beside(""),), deploying(beside("User=1\n")), NEW),
+    "rollback of files": Case((old, same_units(NEW)), going_back, OLD),
+    "removal after files": Case((old, same_units(NEW)), removing, None),
     "all of it": Case((old,), deploying(all_of_it), NEW),
     "all of it again": Case((all_of_it, lost), deploying(all_of_it), NEW),
     "all of it fails": Case((), deploying(lambda world: all_of_it(world, DEADLY)), None, "failed"),
@@ -251,7 +273,7 @@ def assert_whole(world: World, name: str, told: str) -> None:
         process = world.processes.get(UNIT)
         if process is not None and not name.startswith(("repair", "removal")):
             assert dict(process.files) in (OLD, NEW, DEADLY), told
-            assert ("Pull=never" in process.text) == (dict(process.files) != OLD), told
+            assert "files" in name or ("Pull=never" in process.text) == (dict(process.files) != OLD), told
             if name.startswith("tag moves"):
                 assert process.image == ("old" if dict(process.files) == OLD else "new"), told
 
@@ -269,6 +291,8 @@ def assert_end(world: World, case: Case, told: str) -> None:
     else:
         assert process is not None, told
         assert (dict(process.files), process.fails) == (case.runs, False), told
+        other = world.processes.get(BESIDE)
+        assert other is None or other.files == process.files, told
         assert not (world.places.root / "nova_compute/intent.json").exists(), told
         assert case.runs == OLD or world.fabric.early == set(), told
         made = old(world) if case.runs == OLD else None
