@@ -21,8 +21,8 @@ options:
     description:
       - What to tell. V(looking) begins a run and gives the nodes to look at. V(nodes) are all nodes of the run.
         V(lacking) are those that lack an image which they will need. V(working) are those with something to do, in the
-        order in which they come, and V(batches) the sizes of their batches. V(failing) are those that make the run a
-        failed one.
+        order in which they come, and V(batches) the sizes of their batches. V(telling) are all nodes where the cluster
+        is to know what became of them. V(failing) are those that make the run a failed one.
       - V(arrived) are the nodes with a new compute that Nova has to discover. V(leaving) are those whose computes
         leave, and V(left) those whose computes are gone, where there are credentials for OpenStack. V(computes) are the
         names that Nova has for the computes of the task's own host.

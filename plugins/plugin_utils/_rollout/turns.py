@@ -145,10 +145,21 @@ def _batches(run: Course, variables: Variables) -> Iterable[int]:
     return run.sizes or [1]
 
 
+def _telling(run: Course, variables: Variables) -> Iterable[str]:
+    """All of them, where there is a cluster that should know; one speaks for all."""
+    return run.nodes if _summed_up(run, variables, "told") else ()
+
+
 def _failing(run: Course, variables: Variables) -> Iterable[str]:
-    told = (_known(variables, node).get(SUMMARY) for node in run.nodes)
-    failing: Mapping[str, Any] = next((one["failing"] for one in told if one and "failing" in one), {})
+    failing = _summed_up(run, variables, "failing")
     return [node for node in run.nodes if node in failing]
+
+
+def _summed_up(run: Course, variables: Variables, name: str) -> Mapping[str, Any]:
+    """A part of the summary, which any of the nodes may have."""
+    found = (_known(variables, node).get(SUMMARY) for node in run.nodes)
+    part: Mapping[str, Any] = next((one[name] for one in found if one and name in one), {})
+    return part
 
 
 def _answers(run: Course, variables: Variables) -> dict[str, Mapping[str, Any]]:
@@ -195,6 +206,7 @@ _TURNS: Mapping[str, Callable[[Course, Variables], Iterable[Any]]] = {
     "arrived": _arrived,
     "left": _left,
     "computes": _computes,
+    "telling": _telling,
     "failing": _failing,
 }
 _AFTER_LOOKING = ("lacking", "leaving", "working")

@@ -123,6 +123,15 @@ def test_nodes_that_are_up_to_date_have_no_turn(run: Run) -> None:
     assert not (run.folder / "retry").exists()
 
 
+def test_the_cluster_is_told_by_all_nodes_where_there_is_something_to_tell(run: Run) -> None:
+    with taken(*with_agents(run, 2)):
+        end = run.deploy()
+        assert (end["told"], run.turn("telling")) == ({}, NOBODY)
+        run.hosts["n1"]["edpm_rollout_summary"] = {**end, "told": {"run": "deploy"}}
+        run.hosts["n0"].pop("edpm_rollout_summary", None)
+        assert run.turn("telling") == ["n0", "n1"]
+
+
 def test_what_a_node_is_asked_is_its_bundle_in_one_opaque_text(run: Run) -> None:
     with taken(*with_agents(run, 1)):
         run.deploy()
