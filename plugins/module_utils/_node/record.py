@@ -24,7 +24,7 @@ KEPT_IMAGES = "localhost/edpm_generation"
 PLACED_MODE = 0o644
 _FILES = "node/files"
 #: A mount of the generation that podman is to label.
-_LABELLED = re.compile(rf"^Volume={GENERATION}\S*:(?:\S*,)?[zZ](?:,\S*)?$", re.MULTILINE)
+_LABELLED = re.compile(rf"{GENERATION}.*(?:[:,][zZ](?![^,\s\"'])|relabel=)|relabel=.*{GENERATION}")
 _LISTS = ("reload", "ports", "node_units", "masked", "busy", "data")
 
 

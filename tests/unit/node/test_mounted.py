@@ -18,6 +18,7 @@ from .programs import IMAGE, QUADLET, UNIT, World
 from .samples import FIRST, SECOND, A, B, C, D, home
 
 SIDE = "edpm_nova_compute-side"
+MOUNT = "type=bind,source=@GENERATION@/conf.d,target=/x"
 
 
 def links(world: World) -> dict[str, str]:
@@ -28,10 +29,6 @@ def links(world: World) -> dict[str, str]:
 
 def unit(world: World) -> str:
     return (world.places.units / QUADLET).read_text()
-
-
-def labelled(world: World, option: str) -> str:
-    return text(world).replace(":ro", f":{option}")
 
 
 @pytest.mark.usefixtures("deployed")
@@ -91,9 +88,16 @@ def test_whatever_mounts_the_files_is_restarted_with_them_and_nothing_else(world
     assert [call[3:] for call in world.done("restart")] == [[UNIT, f"{SIDE}.service"]]
 
 
-@pytest.mark.parametrize("option", ["z", "Z", "ro,z", "z,ro", "ro,Z,rslave"])
-def test_a_unit_that_wants_labels_names_the_folder_since_podman_would_label_the_link(world: World, option: str) -> None:
-    units = {QUADLET: labelled(world, option)}
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(f"Volume=@GENERATION@/conf.d:/x:{options}" for options in ("z", "Z", "ro,z", "z,ro", "ro,Z,rslave")),
+        *('PodmanArgs="--volume=@GENERATION@:/x:z" --privileged', "PodmanArgs=-v @GENERATION@:/x:Z --privileged"),
+        *(f"Mount={MOUNT},relabel=shared", f"Mount=relabel=private,{MOUNT}"),
+    ],
+)
+def test_a_unit_that_wants_labels_names_the_folder_since_podman_would_label_the_link(world: World, line: str) -> None:
+    units = {QUADLET: text(world, extra=f"{line}\n")}
     deploy(world, bundle_of(world, A, FIRST, units=units))
     assert (f"{home(world)}/generations/{A}/conf.d" in unit(world), links(world)) == (True, {})
     world.calls.clear()
@@ -102,9 +106,18 @@ def test_a_unit_that_wants_labels_names_the_folder_since_podman_would_label_the_
     assert dict(world.processes[UNIT].files) == SECOND
 
 
-@pytest.mark.parametrize("option", ["ro", "ro,rslave", "ro,idmap=uids=0-0-1"])
-def test_other_options_of_a_mount_are_no_reason(world: World, option: str) -> None:
-    deploy(world, bundle_of(world, A, FIRST, units={QUADLET: labelled(world, option)}))
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("Volume=@GENERATION@/conf.d:/x:ro,zone", "Volume=@GENERATION@/z:/z", "Volume=/var/lib/nova:/z:z"),
+        *(
+            f"Mount={MOUNT},ro=true",
+            f"Volume=@GENERATION@:/x:ro\nMount={MOUNT.replace('@GENERATION@', '/y')},relabel=shared",
+        ),
+    ],
+)
+def test_other_options_and_other_mounts_are_no_reason(world: World, line: str) -> None:
+    deploy(world, bundle_of(world, A, FIRST, units={QUADLET: text(world, extra=f"{line}\n")}))
     assert list(links(world).values()) == [A]
 
 
