@@ -118,7 +118,7 @@ def test_a_jobs_pod_reads_a_secret_and_reaches_a_node_by_ssh(whole: Cluster, nod
 
 
 def test_the_root_of_a_pod_is_read_only_and_it_has_no_capability(whole: Cluster) -> None:
-    shown = output(whole, job("little", "sh", "-c", "touch /tmp/file; grep CapEff /proc/self/status"))
+    shown = output(whole, job("little", "sh", "-c", "touch /tmp/file 2>&1; grep CapEff /proc/self/status"))
 
     assert "Read-only file system" in shown
     assert shown.split()[-2:] == ["CapEff:", "0000000000000000"]
