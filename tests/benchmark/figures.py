@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,8 @@ from edpm_lab import table
 
 TREE = Path(__file__).resolve().parents[2]
 MEBIBYTE = 1024 * 1024
+#: How often something short is measured in its turn.
+SHORT = 3
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Figure:
         """What a person reads of the limit."""
         if self.limit is None:
             return "–"
-        return f"≤ {self.limit:g} {'holds' if self.holds else 'IS BROKEN'}"
+        return f"≤ {_ratio(self.limit)} {'holds' if self.holds else 'IS BROKEN'}"
 
 
 def text(figures: Iterable[Figure]) -> str:
@@ -54,7 +56,7 @@ def text(figures: Iterable[Figure]) -> str:
             _amount(f.measured, f.unit),
             f.compared_with,
             _amount(f.reference, f.unit),
-            f"{f.ratio:.2f}",
+            _ratio(f.ratio),
             f.verdict,
         )
         for f in figures
@@ -79,13 +81,24 @@ def best(work: Callable[[], object], tries: int = 3) -> float:
     return min(timed(work) for _ in range(tries))
 
 
-def medians(ways: Mapping[str, Callable[[int], object]], runs: int) -> dict[str, float]:
+def medians(ways: Mapping[str, Callable[[int], object]], runs: int, short: Sequence[str] = ()) -> dict[str, float]:
     """The time in the middle of each, for what does something new each time: it is given the number of the run.
 
-    They take turns, so that all have the same share of a machine's better and worse minutes. The run 0 is not counted.
+    They take turns, so that all have the same share of a machine's better and worse minutes. What is short is run
+    several times in its turn, since a hiccup of the machine is a larger part of it. The round 0 is not counted.
     """
-    rounds = [{name: timed(partial(way, run)) for name, way in ways.items()} for run in range(1 + runs)]
-    return {name: statistics.median(one[name] for one in rounds[1:]) for name in ways}
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(1 + runs):
+        for name, way in ways.items():
+            times = SHORT if name in short else 1
+            turn = [timed(partial(way, number * times + one)) for one in range(times)]
+            taken[name] += turn if number else []
+    return {name: statistics.median(all_of_it) for name, all_of_it in taken.items()}
+
+
+def _ratio(value: float) -> str:
+    """With as many digits as tell two ratios apart that are both small."""
+    return f"{value:.2f}" if value >= 1 else f"{value:.3g}"
 
 
 def _amount(value: float, unit: str) -> str:

@@ -128,6 +128,7 @@ def copies(lab: Lab) -> Iterator[Figure]:
             "loop": control.playing("loop", _copying),
         },
         RUNS,
+        short=("empty", "call", "live"),
     )
     start, call, live, loop = (seconds[name] for name in ("empty", "call", "live", "loop"))
     what, other = f"{FILES} files to {len(NAMES)} nodes by one call of service", "by copy in a loop"

@@ -15,7 +15,7 @@ from ansible_collections.edpm.services.plugins.module_utils._node.travel import 
 from edpm_lab.errors import NotOnThisHost
 
 from tests.benchmark import bench, node_side
-from tests.benchmark.figures import Figure, medians
+from tests.benchmark.figures import SHORT, Figure, medians
 
 Run = Callable[..., tuple[int, str]]
 
@@ -84,6 +84,23 @@ def test_medians_are_the_runs_in_the_middle_of_those_that_count_and_all_take_tur
     ways = {"one": partial(work, "one", (90.0, 5.0, 1.0, 2.0)), "two": partial(work, "two", (90.0, 3.0, 3.0, 8.0))}
     assert medians(ways, 3) == {"one": 2.0, "two": 3.0}
     assert turns == [(run, name) for run in range(4) for name in ways]
+
+
+def test_what_is_short_is_run_several_times_in_its_turn_and_never_the_same_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, turns = [0.0], []
+
+    def work(name: str, run: int) -> None:
+        now[0] += run
+        turns.append((name, run))
+
+    monkeypatch.setattr("tests.benchmark.figures.time.monotonic", lambda: now[0])
+    ways = {name: partial(work, name) for name in ("short", "long")}
+    assert medians(ways, 2, short=["short"]) == {"short": 5.5, "long": 1.5}
+    of_short = [run for name, run in turns if name == "short"]
+    assert of_short == list(range(3 * SHORT))
+    assert [run for name, run in turns if name == "long"] == [0, 1, 2]
 
 
 def test_each_run_brings_files_of_a_generation_of_its_own_and_restarts_nothing() -> None:
