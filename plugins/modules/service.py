@@ -15,7 +15,9 @@ description:
   - Makes a node run one bundle. That is one service with all its files, its Quadlet units, its image and all that it
     asks of the node.
   - A bundle becomes a generation, a folder below O(root) that is named by the bundle's digest. The link C(current)
-    points at the live one.
+    points at the live one. Units mount it by a link in C(mounted) that stays the same for as long as they do, so a
+    change of files alone does not make systemd read its units again. Units that ask podman for SELinux labels name the
+    folder itself.
   - The image is pulled, the files are staged, Quadlet and the image's own validator judge them, and only then the
     service is touched. It is restarted once. A service that does not become healthy goes back to the generation before.
   - Where the same digest is live, no file has been edited and the unit is healthy, nothing is touched.
