@@ -32,6 +32,7 @@ class Switch:
         self.node = node
         self.home = home
         self.wanted = wanted
+        self.state = state
         self.files = files
         #: Whether a running service has felt anything of this run yet, or of one before it that was cut off.
         self.felt = self.resumed = home.intent is not None
@@ -68,7 +69,11 @@ class Switch:
 
     # --- forth -----------------------------------------------------------------------------------------------------
     def _go(self) -> None:
-        if self.wanted.restart == "never" and (state := self.node.systemd.state(self.wanted.unit)).is_active:
+        state = self.state
+        if self.wanted.restart == "never" and not state.is_active:
+            # Somebody may have started it meanwhile; one that has ended meanwhile is systemd's to start.
+            state = self.node.systemd.state(self.wanted.unit)
+        if self.wanted.restart == "never" and state.is_active:
             self.home.write_note("pending.json", {"invocation": state.invocation})
             self._install(self.wanted)
             return

@@ -8,6 +8,7 @@ import dataclasses
 import pytest
 from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Bundle, Health, Image
 from ansible_collections.edpm.services.plugins.module_utils._node.errors import Failed
+from ansible_collections.edpm.services.plugins.module_utils._node.podman import Podman
 
 from .fakes import bundle_of, deploy, everything_in, text
 from .plug import Plug
@@ -153,12 +154,34 @@ def test_a_bundle_that_forbids_restarts_leaves_the_running_service_alone(world: 
     made = bundle_of(world, B, SECOND, restart="never")
     outcome = deploy(world, made)
     assert (outcome.restarted, outcome.restart_pending, world.done("restart")) == (False, True, [])
+    assert len(world.done("show")) == 1
     assert dict(world.processes[UNIT].files) == FIRST
     again = deploy(world, made)
     assert (again.changes.any, again.restart_pending) == (False, True)
     world.start(UNIT)
     assert dict(world.processes[UNIT].files) == SECOND
     assert not deploy(world, made).restart_pending
+
+
+@pytest.mark.usefixtures("deployed")
+def test_a_bundle_that_forbids_restarts_does_not_restart_what_was_started_while_its_image_was_looked_for(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.stop([UNIT])
+    monkeypatch.setattr(Podman, "require", lambda _: world.start(UNIT))
+    assert deploy(world, bundle_of(world, B, SECOND, restart="never")).restart_pending
+    assert (world.done("restart"), dict(world.processes[UNIT].files)) == ([], FIRST)
+
+
+@pytest.mark.usefixtures("deployed")
+def test_a_bundle_that_forbids_restarts_leaves_a_service_to_systemd_that_ended_meanwhile(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = bundle_of(world, B, SECOND, restart="never")
+    monkeypatch.setattr(Podman, "require", lambda _: world.stop([UNIT]))
+    assert (deploy(world, made).restarted, world.done("restart"), UNIT in world.processes) == (False, [], False)
+    outcome = deploy(world, made)
+    assert (outcome.restarted, dict(world.processes[UNIT].files)) == (True, SECOND)
 
 
 @pytest.mark.usefixtures("deployed")
