@@ -156,7 +156,7 @@ class Convergence:
         staged = self.home.stage(self.files, self.wanted)
         try:
             if self.bundle.units:
-                new = tuple(self.bundle.units) if self.home.unplaced(self.wanted) else ()
+                new = () if self.home.has_units(self.wanted) else tuple(self.bundle.units)
                 self.node.systemd.accepts(new, [staged / UNITS, self.node.places.units])
             self._validate(staged)
             with undone(self.node, self.home, self._withdraw):

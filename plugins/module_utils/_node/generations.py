@@ -196,10 +196,9 @@ class Home:
         self._disk.write_all([New(Path(one.path), text, one.mode) for one, text in zip(changed, contents)])
         return tuple(one.path for one in changed)
 
-    def unplaced(self, record: Record) -> tuple[str, ...]:
-        """Those of the generation's units that are not in place as they should be."""
-        units = (one for one in record.placed if one.unit)
-        return tuple(one.unit for one in units if difference(Path(one.path), one.sha256, one.mode))
+    def has_units(self, record: Record) -> bool:
+        """Whether the generation's units are in place as they should be."""
+        return not any(difference(Path(one.path), one.sha256, one.mode) for one in record.placed if one.unit)
 
     def misplaced(self, record: Record | None) -> tuple[Placed, ...]:
         """What generations of this service have placed and this one does not want."""

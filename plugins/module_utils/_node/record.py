@@ -165,7 +165,7 @@ def link_of(bundle: Bundle, kept: str = "") -> str:
     all units of the node again for the sake of one path, need not know. podman labels a link and not what it leads to,
     so units that want labels do without.
     """
-    texts = [text for _name, text in sorted(bundle.units.items())]
+    texts = bundle.units.values()
     if not any(GENERATION in text for text in texts) or any(_LABELLED.search(text) for text in texts):
         return ""
     return sha256(json.dumps([sorted(bundle.units.items()), kept]).encode())[:16]
