@@ -14,6 +14,7 @@ from typing import Any
 from . import guards, health
 from .claims import Claims
 from .errors import NodeRefused, disk_faults
+from .firewall import FIREWALLD
 from .generations import Drift, Home, homes
 from .ground import Ground
 from .live import Live
@@ -29,7 +30,10 @@ def facts(node: Node, *, ask: bool) -> dict[str, dict[str, Any]]:
     """Each service by its name. `ask` runs the health checks of those that are up."""
     found = {home.name: (home, home.record(home.current)) for home in homes(node.disk, node.places)}
     units = {name: record.unit if record else f"edpm_{name}.service" for name, (_home, record) in found.items()}
-    states = node.systemd.states(sorted(set(units.values())))
+    if not found:
+        return {}
+    states = node.systemd.states([FIREWALLD, *sorted(set(units.values()))])
+    node.firewall.know(states.pop(FIREWALLD, UnitState()))
     return {
         name: _one(node, home, record, units[name], states.get(units[name], UnitState()), ask=ask)
         for name, (home, record) in found.items()

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from .firewalld import Firewalld
     from .nftables import Nftables
 
-_FIREWALLD = "firewalld.service"
+#: Its state tells which firewall counts.
+FIREWALLD = "firewalld.service"
 #: The section in which a unit of a kind may have commands to be run before it starts.
 _SECTIONS = {"service": "Service", "socket": "Socket"}
 
@@ -41,6 +42,10 @@ class Firewall:
         self._systemd = systemd
         self._places = places
         self._firewalld_unit: UnitState | None = None
+
+    def know(self, firewalld: UnitState) -> None:
+        """Take firewalld's state from somebody who has asked systemd anyway."""
+        self._firewalld_unit = firewalld
 
     def lacking(self, name: str, unit: str, ports: Sequence[str]) -> tuple[str, ...]:
         """What is not as the service needs it: ports that are closed, and those open for it that it needs no more."""
@@ -123,7 +128,7 @@ class Firewall:
 
     def _unit(self) -> UnitState:
         if self._firewalld_unit is None:
-            self._firewalld_unit = self._systemd.state(_FIREWALLD)
+            self._firewalld_unit = self._systemd.state(FIREWALLD)
         return self._firewalld_unit
 
     def _is_stale(self, name: str, unit: str, ports: Sequence[str]) -> bool:

@@ -254,6 +254,18 @@ def test_a_refusal_is_told(firewalld: World) -> None:
         deploy(firewalld, open_for(firewalld, "tcp 22"))
 
 
+@pytest.mark.parametrize("runs", [True, False])
+def test_services_are_told_with_one_question_to_systemd_whichever_firewall_counts(firewalld: World, runs: bool) -> None:
+    if not runs:
+        firewalld.fabric.up.discard("firewalld.service")
+    deploy(firewalld, open_for(firewalld, "tcp 22"))
+    deploy(firewalld, open_for_peer(firewalld, "tcp 23"))
+    firewalld.calls.clear()
+    assert told(firewalld)["drift"] == []
+    assert [call[1] for call in firewalld.calls if call[0] == "systemctl"] == ["show"]
+    assert bool(firewalld.argv("firewall-cmd")) is runs
+
+
 def test_a_check_changes_nothing(firewalld: World) -> None:
     deploy(firewalld, open_for(firewalld, "tcp 22"))
     state = (everything_in(firewalld.places.etc), {zone: set(said) for zone, said in firewalld.fabric.zones.items()})
