@@ -13,6 +13,20 @@ from ansible.plugins.action import ActionBase
 PYTHON = "/usr/bin/python3"
 _PYTHON_SETTING = "ansible_python_interpreter"
 _NOT_FOUND = 127
+_SHEBANG = b"#!"
+_AT_ONCE = """-c 'import sys; exec(compile(sys.stdin.buffer.read(), "<stdin>", "exec"))'"""
+
+
+def read_at_once(command: str, program: object) -> str:
+    """The command by which an interpreter that is given a module on its stdin runs it.
+
+    Most Pythons, 3.9 of Enterprise Linux 9 among them, read a program from there byte by byte, with a system call for
+    each of some 300,000: a fifth of what a call of a module costs a node.
+    """
+    if not isinstance(program, bytes) or not program.startswith(_SHEBANG):
+        return command
+    interpreter = program.partition(b"\n")[0][len(_SHEBANG) :].decode(errors="replace").strip()
+    return f"{command} {_AT_ONCE}" if command.endswith(interpreter) else command
 
 
 class Quiet(dict[str, Any]):
@@ -63,6 +77,11 @@ class NodeAction(ActionBase):
     def _is_pipelining_enabled(self, module_style: str, wrap_async: bool = False) -> bool:
         """Also where somebody wants to keep remote files: secrets are never among them."""
         return module_style == "new" and not wrap_async and self._pipes()
+
+    def _low_level_execute_command(self, cmd: str, *words: Any, in_data: bytes | None = None, **more: Any) -> Any:
+        """Run a command on the node."""
+        command = read_at_once(cmd, in_data)
+        return super()._low_level_execute_command(command, *words, in_data=in_data, **more)
 
     def _pipeline(self) -> None:
         self._play_context.pipelining = True
