@@ -81,10 +81,10 @@ def best(work: Callable[[], object], tries: int = 3) -> float:
     return min(timed(work) for _ in range(tries))
 
 
-def quickest(ways: Mapping[str, Callable[[], object]], tries: int) -> dict[str, float]:
-    """The quickest try of each. They take turns, so that a bad minute of the machine is not one's alone."""
+def in_turns(ways: Mapping[str, Callable[[], object]], tries: int) -> dict[str, list[float]]:
+    """Several tries of each. They take turns, so that a bad minute of the machine is not one's alone."""
     rounds = [{name: timed(way) for name, way in ways.items()} for _ in range(tries)]
-    return {name: min(one[name] for one in rounds) for name in ways}
+    return {name: [one[name] for one in rounds] for name in ways}
 
 
 def medians(ways: Mapping[str, Callable[[int], object]], runs: int, short: Sequence[str] = ()) -> dict[str, float]:
