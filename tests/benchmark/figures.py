@@ -15,8 +15,8 @@ from edpm_lab import table
 
 TREE = Path(__file__).resolve().parents[2]
 MEBIBYTE = 1024 * 1024
-#: How often something short is measured in its turn.
-SHORT = 3
+#: How many turns something short has in each round.
+SHORT = 5
 
 
 @dataclass(frozen=True)
@@ -90,16 +90,15 @@ def in_turns(ways: Mapping[str, Callable[[], object]], tries: int) -> dict[str, 
 def medians(ways: Mapping[str, Callable[[int], object]], runs: int, short: Sequence[str] = ()) -> dict[str, float]:
     """The time in the middle of each, for what does something new each time: it is given the number of the run.
 
-    They take turns, so that all have the same share of a machine's better and worse minutes. What is short is run
-    several times in its turn, since a hiccup of the machine is a larger part of it. The round 0 is not counted.
+    They take turns, so that all have the same share of a machine's better and worse minutes. What is short has several
+    turns before what is long has one, since a hiccup of the machine is a larger part of it. The round 0 is not counted.
     """
+    turns = [*[name for name in ways if name in short] * SHORT, *[name for name in ways if name not in short]]
     taken: dict[str, list[float]] = {name: [] for name in ways}
-    for number in range(1 + runs):
-        for name, way in ways.items():
-            times = SHORT if name in short else 1
-            turn = [timed(partial(way, number * times + one)) for one in range(times)]
-            taken[name] += turn if number else []
-    return {name: statistics.median(all_of_it) for name, all_of_it in taken.items()}
+    for _round in range(1 + runs):
+        for name in turns:
+            taken[name].append(timed(partial(ways[name], len(taken[name]))))
+    return {name: statistics.median(all_of_it[turns.count(name) :]) for name, all_of_it in taken.items()}
 
 
 def _ratio(value: float) -> str:

@@ -99,9 +99,7 @@ def test_tries_are_taken_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert turns == ["one", "two"] * 3
 
 
-def test_what_is_short_is_run_several_times_in_its_turn_and_never_the_same_twice(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_short_has_several_turns_in_a_round_and_nothing_is_done_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     now, turns = [0.0], []
 
     def work(name: str, run: int) -> None:
@@ -109,11 +107,18 @@ def test_what_is_short_is_run_several_times_in_its_turn_and_never_the_same_twice
         turns.append((name, run))
 
     monkeypatch.setattr("tests.benchmark.figures.time.monotonic", lambda: now[0])
-    ways = {name: partial(work, name) for name in ("short", "long")}
-    assert medians(ways, 2, short=["short"]) == {"short": 5.5, "long": 1.5}
-    of_short = [run for name, run in turns if name == "short"]
-    assert of_short == list(range(3 * SHORT))
-    assert [run for name, run in turns if name == "long"] == [0, 1, 2]
+    ways = {name: partial(work, name) for name in ("short", "long", "brief")}
+    counted = range(SHORT, 3 * SHORT)
+    middle = sum(counted) / len(counted)
+    assert medians(ways, 2, short=["short", "brief"]) == {"short": middle, "brief": middle, "long": 1.5}
+    assert turns == [
+        turn
+        for number in range(3)
+        for turn in (
+            *((name, SHORT * number + one) for one in range(SHORT) for name in ("short", "brief")),
+            ("long", number),
+        )
+    ]
 
 
 def test_each_run_brings_files_of_a_generation_of_its_own_and_restarts_nothing() -> None:
