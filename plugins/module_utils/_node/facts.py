@@ -29,9 +29,9 @@ _LARGEST = 1024 * 1024
 def facts(node: Node, *, ask: bool) -> dict[str, dict[str, Any]]:
     """Each service by its name. `ask` runs the health checks of those that are up."""
     found = {home.name: (home, home.record(home.current)) for home in homes(node.disk, node.places)}
-    units = {name: record.unit if record else f"edpm_{name}.service" for name, (_home, record) in found.items()}
     if not found:
         return {}
+    units = {name: record.unit if record else f"edpm_{name}.service" for name, (_home, record) in found.items()}
     states = node.systemd.states([FIREWALLD, *sorted(set(units.values()))])
     node.firewall.know(states.pop(FIREWALLD, UnitState()))
     return {
