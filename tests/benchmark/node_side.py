@@ -223,14 +223,15 @@ def deployments(lab: Lab) -> Iterator[Figure]:
             },
             TRIES,
         )
-    # The quickest try of each, since noise only ever adds; the time in the middle tells what a user of it meets.
-    again, alone, start, true = (min(seconds[name]) for name in ("three", "alone", "start", "true"))
+    # Where both sides are measured, the quickest try of each, since noise only ever adds. Beside a constant it would
+    # be the quicker the more often it is tried: so there the time in the middle counts, which is what a user meets.
+    again, start, true = (min(seconds[name]) for name in ("three", "start", "true"))
     compared = "ansible -m command -a true and an empty playbook"
     yield Figure("deploy of three services with nothing to change", again, compared, start + true, 1.5)
     yield Figure("deploy with nothing to change: round trips a node", trips, "one", 1, 1, "")
     what, other = "deploy of nova_compute alone, nothing to change", "the community's role, once"
-    yield Figure(what, alone, other, COMMUNITY, 1 / 30)
-    yield Figure(f"{what}, in the middle of {TRIES} tries", median(seconds["alone"]), other, COMMUNITY)
+    yield Figure(f"{what}, in the middle of {TRIES} tries", median(seconds["alone"]), other, COMMUNITY, 1 / 30)
+    yield Figure(f"{what}, the quickest of them", min(seconds["alone"]), other, COMMUNITY)
 
 
 def _data_plane(lab: Lab, control: Control) -> Path:
