@@ -151,7 +151,7 @@ class Convergence:
     def _switch(self, state: UnitState) -> bool:
         pulled = False
         if self.wanted.contained:
-            self.node.podman.require()
+            self.node.podman.require(note=True)
             pulled = self.node.podman.provide(self.bundle.image)
         staged = self.home.stage(self.files, self.wanted)
         try:

@@ -54,7 +54,7 @@ def real_node(run: Run, places: Places) -> Node:
         disk=disk,
         run=run,
         systemd=systemd,
-        podman=Podman(run, disk, places.scratch),
+        podman=Podman(run, disk, places.scratch, places.podman),
         accounts=Accounts(run),
         packages=Packages(run, places.etc),
         firewall=Firewall(run, disk, systemd, labels, places),

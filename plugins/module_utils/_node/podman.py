@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -20,15 +21,30 @@ OLDEST = (4, 4)
 
 
 class Podman:
-    """podman, and a folder in memory for what a registry wants to see."""
+    """podman, and a folder in memory for what a registry wants to see.
 
-    def __init__(self, run: Run, disk: Disk, scratch: Path) -> None:
+    `noted` is a file in memory that tells which podman was found to be new enough.
+    """
+
+    def __init__(self, run: Run, disk: Disk, scratch: Path, noted: Path | None = None) -> None:
         self._run = run
         self._disk = disk
         self._scratch = scratch
+        self._noted = noted
 
-    def require(self) -> None:
-        """Refuse a node without a podman that knows Quadlet."""
+    def require(self, *, note: bool = False) -> None:
+        """Refuse a node without a podman that knows Quadlet; to ask it costs as much as all files of a service.
+
+        So it is asked no more for as long as its file is the same. Nothing is noted unless `note` says so.
+        """
+        there = self._there() if self._noted else b""
+        if self._noted and there and self._disk.read(self._noted) == there:
+            return
+        self._ask()
+        if self._noted and there and note:
+            self._disk.write(self._noted, there)
+
+    def _ask(self) -> None:
         answer = self._run(["podman", "--version"], {})
         if answer.rc == NOT_FOUND:
             raise NotPrepared("The node has no podman; install podman 4.4 or newer.")
@@ -39,6 +55,18 @@ class Podman:
             raise NotPrepared(
                 f"The node's podman {found.group()} is too old; install 4.4 or newer, which brings Quadlet."
             )
+
+    @staticmethod
+    def _there() -> bytes:
+        """The program's file with all that tells it from another one, empty where there is none."""
+        path = shutil.which("podman")
+        try:
+            found = Path(path).stat() if path else None
+        except OSError:
+            found = None
+        if found is None:
+            return b""
+        return f"{path} {found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}".encode()
 
     def has(self, reference: str) -> bool:
         """Whether the image is on the node."""

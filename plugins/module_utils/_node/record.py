@@ -54,6 +54,11 @@ class Places:
         """A folder in memory for what is needed for a moment."""
         return self.run / "edpm_services"
 
+    @property
+    def podman(self) -> Path:
+        """Which podman was found to be new enough, until the node starts anew."""
+        return self.run / "edpm_services.podman"
+
 
 @dataclass(frozen=True)
 class Recorded:

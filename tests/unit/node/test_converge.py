@@ -168,7 +168,7 @@ def test_a_bundle_that_forbids_restarts_does_not_restart_what_was_started_while_
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.stop([UNIT])
-    monkeypatch.setattr(Podman, "require", lambda _: world.start(UNIT))
+    monkeypatch.setattr(Podman, "require", lambda _, **_how: world.start(UNIT))
     assert deploy(world, bundle_of(world, B, SECOND, restart="never")).restart_pending
     assert (world.done("restart"), dict(world.processes[UNIT].files)) == ([], FIRST)
 
@@ -178,7 +178,7 @@ def test_a_bundle_that_forbids_restarts_leaves_a_service_to_systemd_that_ended_m
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = bundle_of(world, B, SECOND, restart="never")
-    monkeypatch.setattr(Podman, "require", lambda _: world.stop([UNIT]))
+    monkeypatch.setattr(Podman, "require", lambda _, **_how: world.stop([UNIT]))
     assert (deploy(world, made).restarted, world.done("restart"), UNIT in world.processes) == (False, [], False)
     outcome = deploy(world, made)
     assert (outcome.restarted, dict(world.processes[UNIT].files)) == (True, SECOND)
