@@ -18,7 +18,7 @@ class ActionModule(NodeAction):
         result: dict[str, Any] = super().run(tmp, task_vars)
         known = task_vars or {}
         try:
-            look = looking.Look.at(str(known.get("inventory_hostname", "")))
+            look = looking.Look.at(str(known.get("inventory_hostname", "")), self._task.args)
         except REFUSALS as error:
             return result | {"failed": True, "msg": str(error)}
         answer = self.call("service_facts", look.options(self._task.args), known)

@@ -32,6 +32,15 @@ attributes:
   idempotent:
     support: full
 options:
+  services:
+    description:
+      - The services to look at, all where none is named. The others of the node are not told of, nor are their health
+        checks run.
+      - A name means all instances of the service, V(<service>@<instance>) one, and V(<service>@) the one without an
+        instance.
+    type: list
+    elements: str
+    default: []
   health_checks:
     description:
       - Whether the health check of each service that is up is run. Without it, a unit that is up counts as healthy.
@@ -59,6 +68,10 @@ EXAMPLES = r"""
 - name: Look at all services of a node
   edpm.services.service_facts:
   register: found
+
+- name: Look at nova-compute alone
+  edpm.services.service_facts:
+    services: [nova_compute]
 
 - name: Name those that are not as they should be
   ansible.builtin.debug:
@@ -234,6 +247,7 @@ def main() -> None:
     spec = {
         "root": {"type": "path", "default": "/var/lib/openstack"},
         "unit_root": {"type": "path", "default": "/etc/containers/systemd"},
+        "services": {"type": "list", "elements": "str", "default": []},
         "health_checks": {"type": "bool", "default": True},
         "images": {"type": "list", "elements": "str", "default": []},
         "read": {"type": "list", "elements": "path", "default": []},

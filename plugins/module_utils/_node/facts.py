@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from .firewall import FIREWALLD
 from .generations import Drift, Home, homes
 from .ground import Ground
 from .live import Live
+from .names import is_meant
 from .node import Node
 from .record import Record
 from .seeds import Seeds
@@ -26,9 +27,10 @@ from .systemd import UnitState
 _LARGEST = 1024 * 1024
 
 
-def facts(node: Node, *, ask: bool) -> dict[str, dict[str, Any]]:
-    """Each service by its name. `ask` runs the health checks of those that are up."""
-    found = {home.name: (home, home.record(home.current)) for home in homes(node.disk, node.places)}
+def facts(node: Node, *, ask: bool, named: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+    """Each service by its name, or those that are `named`. `ask` runs the health checks of those that are up."""
+    meant = (home for home in homes(node.disk, node.places) if is_meant(home.name, named))
+    found = {home.name: (home, home.record(home.current)) for home in meant}
     if not found:
         return {}
     units = {name: record.unit if record else f"edpm_{name}.service" for name, (_home, record) in found.items()}

@@ -22,7 +22,8 @@ def service_facts(module: Any) -> None:
     options = module.params
     try:
         node = node_of(module)
-        services = facts(node, ask=options["health_checks"])
+        named = {one.strip() for one in options["services"]} - {""}
+        services = facts(node, ask=options["health_checks"], named=named)
         found = {
             "services": services,
             "missing_images": node.podman.missing(_unproven(options["images"], services)),

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...module_utils._node.names import exactly
 from .._bundle.digest import short
-from .._dataplane.planned import exactly
 from .leaving import REMOVED
 from .standing import Standing
 

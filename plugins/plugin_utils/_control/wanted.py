@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ...module_utils._node.names import spellings
 from .._dataplane.cells import choose_cell
 from .._dataplane.definitions import ServiceDefinition
 from .._dataplane.model import Node, Reference, Role
 from .._dataplane.plan import resolve
-from .._dataplane.planned import NodePlan, ServicePlan, spellings
+from .._dataplane.planned import NodePlan, ServicePlan
 from .look import World
 from .names import OWNING_PREFIX
 from .standing import Owner, Standing

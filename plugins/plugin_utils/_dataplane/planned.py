@@ -117,16 +117,6 @@ class Identity:
     peer_name: str = ""
 
 
-def exactly(name: str) -> str:
-    """The spelling that means this service alone: `<service>@` is the one without an instance, and no other."""
-    return name if "@" in name else f"{name}@"
-
-
-def spellings(name: str) -> tuple[str, str, str]:
-    """By what a service may be asked for: its name, the one that means it alone, and that of all its instances."""
-    return (name, exactly(name), name.partition("@")[0])
-
-
 @dataclass(frozen=True, slots=True)
 class ServicePlan:
     """One service on one node. `hold` is the sentence that says why the node is not touched, else None.

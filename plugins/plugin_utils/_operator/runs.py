@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from ...module_utils._node.names import exactly
 from .._control.look import World
 from .._control.names import ABANDON
-from .._dataplane.planned import exactly
 from .._jobs import manifests
 from .._jobs.jobs import CONFIG_MAPS, PODS
 from .._jobs.order import BadOrderError, Order

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
+from ...module_utils._node.names import exactly, is_meant
 from .._bundle.bundle import Bundle, against, bundle
-from .._dataplane.planned import Leaving, LeftAlone, LeftToOperator, NodePlan, Plan, ServicePlan, exactly, spellings
+from .._dataplane.planned import Leaving, LeftAlone, LeftToOperator, NodePlan, Plan, ServicePlan
 from .near import NotThereError, did_you_mean
 
 
@@ -38,7 +39,7 @@ class Question:
 
     def asks(self, name: str) -> bool:
         """Whether a service is meant."""
-        return not self.named or not self.named.isdisjoint(spellings(name))
+        return is_meant(name, self.named)
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,12 @@ def overview(plan: Plan, question: Question) -> Overview:
             raise NotThereError(_no_service(plan, question))
         plan = replace(plan, left_alone=(), left_to_operator=())
     return Overview(nodes, plan.left_alone, plan.left_to_operator, plan.leaving, plan.warnings, plan.errors)
+
+
+def services_of(plan: Plan, question: Question) -> tuple[PlannedService, ...] | None:
+    """Those services of a node that are asked about, which may be none; None where the plan does not know the node."""
+    node = next((one for one in plan.nodes if one.name == question.node), None)
+    return _planned(node, question).services if node else None
 
 
 def _of_node(plan: Plan, name: str) -> Plan:

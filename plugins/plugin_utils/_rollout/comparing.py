@@ -16,7 +16,6 @@ from .._bundle.migration import known_hosts_path
 from .._bundle.parcel import parcel
 from .._bundle.settings import settings_digest
 from .._dataplane.images import undeployable
-from .._dataplane.planned import spellings
 from .._report.overview import PlannedService
 from .._report.overview import State as Plans
 
@@ -68,14 +67,11 @@ def read(data: Mapping[str, Any]) -> Standing:
     return Standing(**{**data, "state": State(data["state"]), "what": tuple(data["what"])})
 
 
-def standings(services: Iterable[PlannedService], found: Mapping[str, Found], asked: str = "") -> list[Standing]:
-    """All services of a node in the order in which they are deployed, those that the plan does not know last.
-
-    `asked` limits the latter to one service; the former are what somebody asked for.
-    """
+def standings(services: Iterable[PlannedService], found: Mapping[str, Found]) -> list[Standing]:
+    """Services of a node in the order in which they are deployed, those that the plan does not know last."""
     planned = in_order(services)
     known = {one.plan.name for one in planned}
-    leaving = (name for name in sorted(found) if name not in known and asked in ("", *spellings(name)))
+    leaving = (name for name in sorted(found) if name not in known)
     return [*(standing(one, found.get(one.plan.name)) for one in planned), *(_leaving(found[name]) for name in leaving)]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from .._kube import snapshot
 from .._report.near import NotThereError, did_you_mean
-from .._report.overview import PlannedService, Question, overview
+from .._report.overview import PlannedService, Question, overview, services_of
 from .batches import Pace, pace
 from .comparing import FIRST, WORK, Standing, State, read, standings
 from .known_hosts import KnownHosts, cell_of, gather
@@ -104,11 +104,9 @@ def course() -> Course:
 
 def planned(course: Course, node: str) -> tuple[PlannedService, ...]:
     """The services of a node that are asked about; none where the plan does not know the node."""
-    plan = snapshot.plan() if snapshot.taken() is not None else None
-    if plan is None or not any(one.name == node for one in plan.nodes):
+    if snapshot.taken() is None:
         return ()
-    every = overview(plan, Question(node)).services
-    return tuple(one for one in every if course.question.asks(one.plan.name))
+    return services_of(snapshot.plan(), Question(node, course.question.service)) or ()
 
 
 def standing_of(course: Course, node: str, answer: Mapping[str, Any]) -> list[Standing]:

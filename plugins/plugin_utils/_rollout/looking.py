@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Self
 
 from .._bundle.migration import known_hosts_path
 from .._bundle.parcel import parcel
 from .._kube import snapshot
-from .._report.overview import PlannedService, Question, overview
+from .._report.overview import PlannedService, Question, services_of
 from .._report.overview import State as Plans
 from .comparing import standings
 from .known_hosts import fingerprints
@@ -18,19 +19,21 @@ from .known_hosts import fingerprints
 
 @dataclass(frozen=True)
 class Look:
-    """A node, and what the run's plan wants there; `services` is None where the run has no plan that knows it."""
+    """A node, and what the run's plan wants there; `services` is None where the run has no plan that knows it.
+
+    They are those that the task asks about, as the node tells of those alone.
+    """
 
     services: tuple[PlannedService, ...] | None
 
     @classmethod
-    def at(cls, host: str) -> Self:
-        """Look at a host; NotTakenError where the run's plan could not be read."""
+    def at(cls, host: str, given: Mapping[str, Any] = MappingProxyType({})) -> Self:
+        """Look at a host, with the options of the task; NotTakenError where the run's plan could not be read."""
         if snapshot.taken() is None and snapshot.failure() is None:
             return cls(None)
-        plan = snapshot.plan()
-        if not any(node.name == host for node in plan.nodes):
-            return cls(None)
-        return cls(overview(plan, Question(host)).services)
+        named = given.get("services") or ""
+        asked = named if isinstance(named, str) else ",".join(map(str, named))
+        return cls(services_of(snapshot.plan(), Question(host, asked)))
 
     def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What the node's half is asked: whether the images are there too that it will need, and whom it knows."""

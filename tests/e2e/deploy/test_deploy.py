@@ -13,6 +13,8 @@ from edpm_lab.nodes import Nodes, default_names
 
 from .site import AGENT, MARK, Site
 
+#: How often somebody asked libvirt how it is.
+HEALTH_CHECKS = "podman events --stream=false --filter event=exec --filter container=edpm_libvirt | wc -l"
 TYPO = "[DEFAULT]\ndebgu = True\n"
 #: A mapping without a device: the agent reads it when it starts, and ends.
 DEADLY = "[sriov_nic]\nphysical_device_mappings = nowhere\n"
@@ -237,7 +239,9 @@ def test_rollback_goes_to_the_generation_before(live: Site) -> None:
     first, *others = live.names
     old = live.live(first, AGENT)
     live.snippets[first] = good()
+    checks = live.sh(first, HEALTH_CHECKS)
     assert live.play("deploy", "-e", f"service={AGENT}").code == 0
+    assert live.sh(first, HEALTH_CHECKS) == checks, "libvirt was looked at too, and nobody asked for it"
     new = live.live(first, AGENT)
     before = {name: live.live(name, AGENT) for name in others}
     answer = live.play("rollback", "-e", f"node={first}", "-e", f"service={AGENT}")

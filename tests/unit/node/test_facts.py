@@ -67,6 +67,38 @@ def test_every_service_is_told_with_one_question_to_systemd(world: World) -> Non
     assert json.loads(json.dumps(found)) == found
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ([], ["libvirt", "nova_compute", "nova_compute@two"]),
+        (["nova_compute"], ["nova_compute", "nova_compute@two"]),
+        (["nova_compute@"], ["nova_compute"]),
+        (["nova_compute@two", " libvirt "], ["libvirt", "nova_compute@two"]),
+        (["nova"], []),
+        ([""], ["libvirt", "nova_compute", "nova_compute@two"]),
+    ],
+)
+def test_only_the_services_that_are_asked_for_are_looked_at(
+    world: World, monkeypatch: pytest.MonkeyPatch, asked: list[str], told: list[str]
+) -> None:
+    for service, instance in (("nova_compute", ""), ("nova_compute", "two"), ("libvirt", "")):
+        name = f"{service}@{instance}".rstrip("@")
+        container = name.replace("@", "-")
+        health = Health(("answers", name), settle=0, timeout=5)
+        unit = {f"edpm_{name}.container": text(world)}
+        rest = {"service": service, "instance": instance, "units": unit, "container": container, "health": health}
+        deploy(world, bundle_of(world, A, FILES, **rest))
+    monkeypatch.setattr(telling, "node_of", lambda _module: node_of(world))
+    world.calls.clear()
+
+    found = ended(telling.service_facts, Module(health_checks=True, services=asked))
+
+    assert sorted(found["services"]) == told
+    assert sorted(call[-1] for call in world.calls if "exec" in call) == told
+    units = {f"edpm_{name}.service" for name in told}
+    assert {word for call in world.calls if "show" in call for word in call if word.startswith("edpm_")} == units
+
+
 def test_a_unit_that_is_down_or_does_not_answer_is_not_healthy(world: World) -> None:
     made = bundle_of(world, A, FILES, container="nova_compute", health=Health(("curl",), settle=0, timeout=5))
     deploy(world, made)
@@ -201,7 +233,7 @@ class Module:
     """As much of AnsibleModule as a call needs."""
 
     def __init__(self, answer: object = (0, "", ""), **params: object) -> None:
-        self.params = {"state": "present", "lock_timeout": 0, "images": [], "read": [], **params}
+        self.params = {"state": "present", "lock_timeout": 0, "services": [], "images": [], "read": [], **params}
         self.check_mode = self._diff = False
         self.answer = answer
         self.asked: list[tuple[list[str], Mapping[str, Any]]] = []

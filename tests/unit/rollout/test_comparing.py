@@ -94,16 +94,6 @@ def test_libvirt_comes_first_and_what_the_plan_does_not_know_last() -> None:
         (AGENT, State.NEW),
         ("cinder_volume@fast", State.LEAVING),
     ]
-    assert [one.name for one in standings([], {"cinder_volume@fast": gone}, "libvirt")] == []
-
-
-def test_a_leaving_service_is_asked_for_by_its_instance() -> None:
-    gone = {
-        one: answer(service("cinder_volume"), instance=one.partition("@")[2])
-        for one in ("cinder_volume", "cinder_volume@fast")
-    }
-    for asked, meant in (("cinder_volume", list(gone)), ("cinder_volume@", ["cinder_volume"])):
-        assert [one.name for one in standings([], gone, asked)] == meant
 
 
 def test_a_standing_survives_its_way_through_a_result() -> None:

@@ -109,6 +109,19 @@ def counts(end: dict[str, Any]) -> dict[str, int]:
     return {fate: count for fate, count in end["report"]["counts"].items() if count}
 
 
+@pytest.mark.parametrize("named", ["libvirt", ["libvirt"], " libvirt , cinder_volume"])
+def test_a_node_is_asked_about_no_more_than_the_task_names(run: Run, named: str | list[str]) -> None:
+    with taken(*with_agents(run, 1, service(), service("libvirt"))):
+        every, one = Look.at("n0"), Look.at("n0", {"services": named})
+        nothing = Look.at("n0", {"services": ["cinder_volume"]})
+    assert [each.plan.name for each in every.services or ()] == [AGENT, "libvirt"]
+    assert [each.plan.name for each in one.services or ()] == ["libvirt"]
+    assert nothing.services == ()
+    images = [each.bundle.image for each in one.services or ()]
+    assert one.options({"services": named}) == {"services": named, "images": images}
+    assert [each["name"] for each in one.judged({"services": {}})["planned"]] == ["libvirt"]
+
+
 def test_nodes_that_are_up_to_date_have_no_turn(run: Run) -> None:
     nodes = with_agents(run, 3)
     with taken(*nodes):
