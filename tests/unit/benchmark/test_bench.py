@@ -128,3 +128,13 @@ def test_each_run_brings_files_of_a_generation_of_its_own_and_restarts_nothing()
     assert (first.live, first.restart) == ((), "never")
     assert f"{GENERATION}/conf.d" in first.units["edpm_bench.container"]
     assert written(first) != written(second)
+
+
+@pytest.mark.parametrize(
+    ("slower", "alone", "holds"), [(1, 2.8, True), (1, 2.9, False), (2, 5.6, True), (2, 5.8, False)]
+)
+def test_the_communitys_time_is_taken_as_it_would_be_on_this_machine(slower: int, alone: float, holds: bool) -> None:
+    figures = list(node_side.beside_the_community(alone, slower * node_side.COMMUNITY_CALL))
+    assert [figure.holds for figure in figures] == [holds, True, True]
+    assert figures[0].reference == slower * 86
+    assert figures[1].reference == 86
