@@ -13,7 +13,6 @@ from .._config.options import parse, parse_errors
 from .._config.provenance import Explanation, explain
 from .._dataplane.planned import NodePlan, ServicePlan
 from .._dataplane.wording import told
-from . import partner
 from .built_in import FITS, RUNNING
 from .digest import digest
 from .files import File, Live, conf_d, file_of, placed
@@ -130,6 +129,9 @@ class _Unknown:
 def _fitted(service: ServicePlan, definitions: Mapping[str, Running]) -> Fitted | _Unknown:
     running = definitions.get(service.service)
     if running is None and service.definition is not None:
+        # Most services are defined here, and do without all that a partner's definition needs.
+        from . import partner  # noqa: PLC0415  (see above)
+
         running = partner.running(service.definition)
     if running is None:
         return _Unknown(service)

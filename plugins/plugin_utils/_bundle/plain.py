@@ -18,7 +18,6 @@ from .._dataplane.definitions import ServiceDefinition
 from .._dataplane.identity import ADDRESS_VARIABLE, host_specific, identity
 from .._dataplane.images import image_of
 from .._dataplane.model import Metadata, Node, NodeSection, ServiceProfile, ServiceResource, Store
-from .._dataplane.partners import definition_of
 from .._dataplane.planned import (
     ConfigSource,
     Connection,
@@ -161,6 +160,9 @@ def _definition(given: Given) -> ServiceDefinition | None:
         document = None
     if document is None:
         return None
+    # Most services are defined here, and do without all that reads a partner's definition.
+    from .._dataplane.partners import definition_of  # noqa: PLC0415  (see above)
+
     made = definition_of(document, origin, given.service)
     given.faults += made.partner.faults if made.partner else ()
     return made

@@ -82,16 +82,6 @@ def partners(
     return tuple(_only(list(same.values())) for _name, same in sorted(found.items()))
 
 
-def redefines(store: Store, definition: ServiceDefinition) -> str | None:
-    """The sentence against a definition in the ConfigMap of a service that is defined here."""
-    if definition.partner is not None or DEFINITION_KEY not in store.data:
-        return None
-    return (
-        f"{store.ref}, key {DEFINITION_KEY}: {definition.name} is defined by this collection, and no file may define "
-        "it anew; remove the key, or give the OpenStackDataPlaneService another name and edpmServiceType."
-    )
-
-
 def _unknown(resources: Resources, definitions: Mapping[str, ServiceDefinition]) -> Iterator[DataPlaneService]:
     known = {*definitions, *dataplane_names(definitions), *PHASE_0}
     return (service for service in resources.services if service.type not in known)

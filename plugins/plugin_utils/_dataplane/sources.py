@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from .cells import OlderNova
 from .definitions import DEFINITION_KEY, ServiceDefinition
 from .model import Reference, ServiceProfile, ServiceResource, Store
-from .partners import redefines
 from .planned import ConfigSource, Layer, LeftOut, Origin
 from .secrets import Use
 
@@ -157,12 +156,22 @@ def _required(store: Store, use: Use) -> Files:
 def _store_files(store: Store, definition: ServiceDefinition, use: Use) -> Files:
     layer = Layer.GENERATED if use.derived else Layer.DEPLOYER
     found = Files(errors=tuple(fault.sentence for fault in store.faults))
-    anew = redefines(store, definition)
-    found += Files(errors=(anew,)) if anew else Files()
+    found += _redefined(store, definition)
     for key in store.data:
         if not use.only or key in use.only:
             found += _key_file(store, key, definition, layer, use.prefix)
     return found
+
+
+def _redefined(store: Store, definition: ServiceDefinition) -> Files:
+    """Refuse a definition in the ConfigMap of a service that is defined here."""
+    if definition.partner is not None or DEFINITION_KEY not in store.data:
+        return Files()
+    told = (
+        f"{store.ref}, key {DEFINITION_KEY}: {definition.name} is defined by this collection, and no file may define "
+        "it anew; remove the key, or give the OpenStackDataPlaneService another name and edpmServiceType."
+    )
+    return Files(errors=(told,))
 
 
 def _key_file(store: Store, key: str, definition: ServiceDefinition, layer: Layer, prefix: str) -> Files:

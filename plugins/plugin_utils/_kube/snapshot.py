@@ -18,12 +18,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self
 
 from .._dataplane.model import Snapshot
 from .._dataplane.planned import Plan
-from .connection import Settings
 from .errors import KubernetesError
+
+if TYPE_CHECKING:
+    from .connection import Settings
 
 IMAGES = "RELATED_IMAGE_"
 RARELY = (100_000, 50, 1000)
@@ -34,6 +37,12 @@ class NotTakenError(KubernetesError):
     """There is no snapshot in this run, or it could not be read."""
 
 
+def _settings(options: Mapping[str, Any] = MappingProxyType({})) -> Settings:
+    from .connection import Settings  # noqa: PLC0415  (see the top)
+
+    return Settings.from_options(options)
+
+
 @dataclass(frozen=True)
 class Source:
     """Where a snapshot comes from: manifests where some are named, else the cluster of `settings`.
@@ -42,7 +51,7 @@ class Source:
     """
 
     manifests: tuple[str, ...] = ()
-    settings: Settings = field(default_factory=Settings)
+    settings: Settings = field(default_factory=_settings)
     namespaces: tuple[str, ...] = ()
 
     @classmethod
@@ -50,7 +59,7 @@ class Source:
         """Take what belongs here out of a plugin's options. Relative manifests lie in `folder`."""
         return cls(
             manifests=tuple(_located(str(path), Path(folder)) for path in _listed(options.get("manifests"))),
-            settings=Settings.from_options(options),
+            settings=_settings(options),
             namespaces=tuple(str(name) for name in _listed(options.get("namespaces"))),
         )
 

@@ -15,7 +15,10 @@ ROOM = "ansible_collections.edpm.services.plugins.plugin_utils"
 CASES = {
     "the roles need no data plane": (
         ["_rollout.asking"],
-        ["_dataplane.plan", "_dataplane.nodes", "_kube.live", "_kube.manifests", "_report.page"],
+        [
+            *("_dataplane.plan", "_dataplane.nodes", "_dataplane.partners", "_dataplane.shapes"),
+            *("_kube.connection", "_kube.live", "_kube.manifests", "_report.page"),
+        ],
     ),
     "a deployment needs no variables of roles and no pages": (
         ["_rollout.steps", "_rollout.turns", "_rollout.looking"],
