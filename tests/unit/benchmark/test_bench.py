@@ -131,10 +131,20 @@ def test_each_run_brings_files_of_a_generation_of_its_own_and_restarts_nothing()
 
 
 @pytest.mark.parametrize(
-    ("slower", "alone", "holds"), [(1, 2.8, True), (1, 2.9, False), (2, 5.6, True), (2, 5.8, False)]
+    ("slower", "alone", "holds"),
+    [
+        (1, 2.8, [True, True]),
+        (1, 2.9, [False, False]),
+        (2, 2.8, [True, True]),
+        (2, 5.6, [False, True]),
+        (2, 5.8, [False, False]),
+        (0.5, 2.8, [True, False]),
+    ],
 )
-def test_the_communitys_time_is_taken_as_it_would_be_on_this_machine(slower: int, alone: float, holds: bool) -> None:
-    figures = list(node_side.beside_the_community(alone, slower * node_side.COMMUNITY_CALL))
-    assert [figure.holds for figure in figures] == [holds, True, True]
-    assert figures[0].reference == slower * 86
-    assert figures[1].reference == 86
+def test_the_communitys_time_counts_as_it_was_and_as_it_would_be_on_this_machine(
+    slower: float, alone: float, holds: list[bool]
+) -> None:
+    once, now, call = node_side.beside_the_community(alone, slower * node_side.COMMUNITY_CALL)
+    assert [once.holds, now.holds] == holds
+    assert (once.reference, now.reference, call.limit) == (86, slower * 86, None)
+    assert len({once.name, now.name, call.name}) == 3, "the figures for programs go by their names"
