@@ -26,6 +26,10 @@ GENERATORS = (
     "/usr/lib/podman/quadlet",
 )
 _COMPLAINT = re.compile(r"\b(ERROR|CRITICAL|FATAL|[Ff]atal|[Ee]rror|[Pp]anic|Traceback)\b|\w(Error|Exception)\b")
+#: What a service logs before its own words: when, its process, how bad it is, where in its code and in which request.
+_BEFORE_WORDS = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\S*( \d+)? [A-Z]+ \S+ ?(\[[^]]*\] ?)?")
+#: The lines of a traceback before its last, and those that say nothing.
+_ON_THE_WAY = re.compile(r"\s|Traceback \(most recent call last\)|$")
 _READ_LINES = 400
 #: What podman itself logs about each step in a container's life.
 _NOISE = re.compile(r"^\s*$| m=\+[0-9.]+ (container|image) |^[0-9a-f]{64}$|^conmon [0-9a-f]+ <n")
@@ -143,8 +147,14 @@ class Systemd:
 
 
 def complaints(lines: Sequence[str]) -> list[str]:
-    """Those of a log's lines that tell of a fault."""
-    return [line for line in lines if _COMPLAINT.search(line)]
+    """Those of a log's lines that tell of a fault: of a traceback its end, and what is said at every start once."""
+    told: dict[str, str] = {}
+    for line in filter(_COMPLAINT.search, lines):
+        words = _BEFORE_WORDS.sub("", line)
+        if not _ON_THE_WAY.match(words):
+            told.pop(words, None)
+            told[words] = line
+    return list(told.values())
 
 
 def service_of(unit: str) -> str:
