@@ -342,41 +342,12 @@ msg:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.edpm.services.plugins.module_utils._node import calls
-
-#: What the action of this name reads on the controller and makes a bundle of; none of it reaches a node.
-CONTROLLER = {
-    "source": {"type": "str", "choices": ["auto", "plan", "options"], "default": "auto"},
-    "definition": {"type": "raw"},
-    **{name: {"type": "str"} for name in ("image", "cell", "host", "my_ip", "custom_service_config", "profile")},
-    **{name: {"type": "path"} for name in ("custom_service_config_file", "config_folder", "kolla_config_file")},
-    **{name: {"type": "list", "elements": "dict"} for name in ("files", "extra_mounts")},
-    **{name: {"type": "dict"} for name in ("known", "registry", "options")},
-}
+from ansible_collections.edpm.services.plugins.module_utils._node import call, calls, options
 
 
 def main() -> None:
-    spec = {
-        "state": {"type": "str", "choices": ["present", "previous", "absent", "pulled"], "default": "present"},
-        "bundle": {"type": "str", "no_log": True},
-        "service": {"type": "str"},
-        "instance": {"type": "str", "default": ""},
-        "force": {"type": "bool", "default": False},
-        "purge_data": {"type": "bool", "default": False},
-        "root": {"type": "path", "default": "/var/lib/openstack"},
-        "unit_root": {"type": "path", "default": "/etc/containers/systemd"},
-        "lock_timeout": {"type": "int", "default": 300},
-        **CONTROLLER,
-    }
-    needed = [
-        ("state", "present", ["bundle"]),
-        ("state", "pulled", ["bundle"]),
-        ("state", "previous", ["service"]),
-        ("state", "absent", ["service"]),
-    ]
-    module = AnsibleModule(argument_spec=spec, required_if=needed, supports_check_mode=True)
-    calls.refuse_controllers(module, CONTROLLER)
-    calls.service(module)
+    spec, needs = options.SERVICE, options.SERVICE_NEEDS
+    call.answer(AnsibleModule(argument_spec=spec, required_if=needs, supports_check_mode=True), calls.service)
 
 
 if __name__ == "__main__":

@@ -240,19 +240,12 @@ msg:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.edpm.services.plugins.module_utils._node import telling
+from ansible_collections.edpm.services.plugins.module_utils._node import call, options, telling
 
 
 def main() -> None:
-    spec = {
-        "root": {"type": "path", "default": "/var/lib/openstack"},
-        "unit_root": {"type": "path", "default": "/etc/containers/systemd"},
-        "services": {"type": "list", "elements": "str", "default": []},
-        "health_checks": {"type": "bool", "default": True},
-        "images": {"type": "list", "elements": "str", "default": []},
-        "read": {"type": "list", "elements": "path", "default": []},
-    }
-    telling.service_facts(AnsibleModule(argument_spec=spec, supports_check_mode=True))
+    module = AnsibleModule(argument_spec=options.SERVICE_FACTS, supports_check_mode=True)
+    call.answer(module, telling.service_facts)
 
 
 if __name__ == "__main__":

@@ -6,52 +6,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
+from .call import Call
 from .converge import converge
 from .errors import Failed, InUse, NodeError
-from .modules import node_of
 from .node import Node
+from .options import CONTROLLER
 from .outcome import Outcome, Prefetch, Removed
 from .travel import named, read
 
 
-def refuse_controllers(module: Any, names: Iterable[str]) -> None:
-    """Refuse options that only the controller's half knows what to do with."""
-    strange = [name for name in names if module.params[name] not in (None, "auto")]
+def service(call: Call) -> dict[str, Any]:
+    """Have the service in the state that the options ask for."""
+    strange = [name for name in CONTROLLER if call.options[name] not in (None, "auto")]
     if strange:
-        module.fail_json(
-            msg=f"The node cannot do anything with {', '.join(strange)}; the action edpm.services.service makes a "
+        return _failed(
+            f"The node cannot do anything with {', '.join(strange)}; the action edpm.services.service makes a "
             "bundle of these options, so call it by that name."
         )
-
-
-def service(module: Any) -> None:
-    """Have the service in the state that the module's options ask for."""
     try:
-        outcome = _done(module, node_of(module))
+        outcome = _done(call, call.node())
     except Failed as failure:
-        _warn(module, failure.warnings)
-        module.fail_json(msg=str(failure), log=failure.log, rolled_back=failure.rolled_back, changed=failure.changed)
+        told = {"log": failure.log, "rolled_back": failure.rolled_back, "changed": failure.changed}
+        return _failed(str(failure), warnings=failure.warnings, **told)
     except InUse as refusal:
-        module.fail_json(msg=str(refusal), log=(), rolled_back=False, busy=refusal.lines)
+        return _failed(str(refusal), busy=refusal.lines)
     except NodeError as error:
-        _warn(module, error.warnings)
-        module.fail_json(msg=str(error), log=(), rolled_back=False)
-    else:
-        result = outcome.result(check=module.check_mode)
-        _warn(module, result.pop("warnings"))
-        module.exit_json(**result, **({"diff": outcome.diff} if module._diff else {}))
+        return _failed(str(error), warnings=error.warnings)
+    return {**outcome.result(check=call.check), **({"diff": outcome.diff} if call.diff else {})}
 
 
-def _warn(module: Any, warnings: Iterable[str]) -> None:
-    for warning in warnings:
-        module.warn(warning)
+def _failed(msg: str, **told: Any) -> dict[str, Any]:
+    return {"failed": True, "msg": msg, "log": (), "rolled_back": False, **told}
 
 
-def _done(module: Any, node: Node) -> Outcome | Prefetch | Removed:
-    options, check = module.params, module.check_mode
+def _done(call: Call, node: Node) -> Outcome | Prefetch | Removed:
+    options, check = call.options, call.check
     patience, state = options["lock_timeout"], options["state"]
     if state == "present":
         return converge(node, read(options["bundle"]), check=check, patience=patience)

@@ -12,28 +12,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .call import Call
 from .errors import NodeError
 from .facts import facts, host_keys, public_contents
-from .modules import node_of
 
 
-def service_facts(module: Any) -> None:
+def service_facts(call: Call) -> dict[str, Any]:
     """Tell of all services of the node."""
-    options = module.params
+    options = call.options
     try:
-        node = node_of(module)
+        node = call.node()
         named = {one.strip() for one in options["services"]} - {""}
         services = facts(node, ask=options["health_checks"], named=named)
-        found = {
+        return {
+            "changed": False,
             "services": services,
             "missing_images": node.podman.missing(_unproven(options["images"], services)),
             "ssh_host_keys": host_keys(node),
             "contents": public_contents(node, options["read"]),
         }
     except NodeError as error:
-        module.fail_json(msg=str(error))
-    else:
-        module.exit_json(changed=False, **found)
+        return {"failed": True, "msg": str(error)}
 
 
 def _unproven(images: Sequence[str], services: Mapping[str, Mapping[str, Any]]) -> list[str]:

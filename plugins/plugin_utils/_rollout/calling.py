@@ -3,30 +3,16 @@
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 from ansible import constants
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+from . import sending
+
 PYTHON = "/usr/bin/python3"
-_PYTHON_SETTING = "ansible_python_interpreter"
 _NOT_FOUND = 127
-_SHEBANG = b"#!"
-_AT_ONCE = """-c 'import sys; exec(compile(sys.stdin.buffer.read(), "<stdin>", "exec"))'"""
-
-
-def read_at_once(command: str, program: object) -> str:
-    """The command by which an interpreter that is given a module on its stdin runs it.
-
-    Most Pythons, 3.9 of Enterprise Linux 9 among them, read a program from there byte by byte, with a system call for
-    each of some 300,000: a fifth of what a call of a module costs a node.
-    """
-    if not isinstance(program, bytes) or not program.startswith(_SHEBANG):
-        return command
-    interpreter = program.partition(b"\n")[0][len(_SHEBANG) :].decode(errors="replace").strip()
-    return f"{command} {_AT_ONCE}" if command.endswith(interpreter) else command
 
 
 class Quiet(dict[str, Any]):
@@ -45,21 +31,17 @@ class NodeAction(ActionBase):
     _supports_check_mode = True
     _supports_diff = True
 
-    def __init_subclass__(cls) -> None:
-        """Ansible has loaded an action and forks for each node from now on: the forks leave alone what is there now.
-
-        Each would look through all of Ansible for garbage while it makes the module ready.
-        """
-        super().__init_subclass__()
-        gc.freeze()
-
     def call(self, module: str, options: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
-        """Run a module of this collection. Its options may be secret: they travel on the connection's own pipe."""
+        """Run a module of this collection. Its options may be secret: they travel on the connection's own pipe.
+
+        Where a Python must be searched for first, Ansible does all of it in its own way.
+        """
         self._pipeline()
-        usual = self._with_usual_python(task_vars)
-        answer = self._run(module, options, usual or task_vars)
-        if usual and answer.get("rc") == _NOT_FOUND and "module_stderr" in answer:
-            answer = self._run(module, options, task_vars)
+        asked = sending.MODULES[module]
+        python, given = self._python(task_vars)
+        answer = self._sent(python, asked, options, task_vars) if python else None
+        if answer is None or (answer.pop(sending.TOO_OLD, False) and not given):
+            return self._searched(asked, options, task_vars)
         return answer
 
     def content(self, path: str, task_vars: dict[str, Any]) -> str:
@@ -67,21 +49,50 @@ class NodeAction(ActionBase):
         answer = self.call("service_facts", {"health_checks": False, "read": [path]}, task_vars)
         return str((answer.get("contents") or {}).get(path, ""))
 
-    def _run(self, module: str, options: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
-        name = f"edpm.services.{module}"
+    def _sent(
+        self, python: str, module: sending.Module, options: dict[str, Any], task_vars: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        """What the node's half answers; None when the node has no such Python."""
+        try:
+            checked = module.checked(options)
+        except sending.RefusedOptionsError as error:
+            return {"failed": True, "msg": str(error)}
+        call = {"options": checked, "check": self._task.check_mode, "diff": self._task.diff}
+        data = sending.program() + sending.question(module, call, self._log(module, checked, task_vars))
+        command = f"{self._compute_environment_string()} {sending.command(python)}"
+        said = self._low_level_execute_command(command.strip(), in_data=data)
+        answer = sending.answer(said["stdout"])
+        if answer is not None:
+            return answer
+        if said["rc"] == _NOT_FOUND:
+            return None
+        return {
+            "failed": True,
+            "msg": f"{module.full_name} ended on the node without an answer (exit code {said['rc']})"
+            f"{sending.last_words(said['stderr'])}; run again, and look at the node's log when it happens again.",
+            "rc": said["rc"],
+            "module_stdout": said["stdout"],
+            "module_stderr": said["stderr"],
+        }
+
+    def _log(self, module: sending.Module, checked: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, str]:
+        """What the node's log is told, and how."""
+        silent = self._task.no_log or constants.config.get_config_value("DEFAULT_NO_TARGET_SYSLOG", variables=task_vars)
+        return {
+            "name": f"ansible-{module.full_name}",
+            "facility": str(task_vars.get("ansible_syslog_facility", constants.DEFAULT_SYSLOG_FACILITY)),
+            "text": "" if silent else module.shown(checked),
+        }
+
+    def _searched(self, module: sending.Module, options: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
         answer: dict[str, Any] = self._execute_module(
-            module_name=name, module_args=Quiet(options), task_vars=task_vars, wrap_async=False
+            module_name=module.full_name, module_args=Quiet(options), task_vars=task_vars, wrap_async=False
         )
         return answer
 
     def _is_pipelining_enabled(self, module_style: str, wrap_async: bool = False) -> bool:
         """Also where somebody wants to keep remote files: secrets are never among them."""
         return module_style == "new" and not wrap_async and self._pipes()
-
-    def _low_level_execute_command(self, cmd: str, *words: Any, in_data: bytes | None = None, **more: Any) -> Any:
-        """Run a command on the node."""
-        command = read_at_once(cmd, in_data)
-        return super()._low_level_execute_command(command, *words, in_data=in_data, **more)
 
     def _pipeline(self) -> None:
         self._play_context.pipelining = True
@@ -99,10 +110,16 @@ class NodeAction(ActionBase):
         able = connection.has_pipelining and (not connection.become or connection.become.pipelining)
         return bool(able or connection.always_pipeline_modules)
 
-    def _with_usual_python(self, task_vars: dict[str, Any]) -> dict[str, Any] | None:
-        """Where nobody says which Python the node has, the usual one is tried first: to search costs round trips."""
-        chosen = str(constants.config.get_config_value("INTERPRETER_PYTHON", variables=task_vars))
-        known = "discovered_interpreter_python" in (task_vars.get("ansible_facts") or {})
-        if known or self._task.delegate_to or not chosen.startswith("auto"):
-            return None
-        return {**task_vars, _PYTHON_SETTING: PYTHON}
+    def _python(self, task_vars: dict[str, Any]) -> tuple[str, bool]:
+        """The node's Python, empty when it must be searched for, and whether somebody has named it.
+
+        Where nobody has, the usual one is tried first: to search costs round trips.
+        """
+        if self._task.delegate_to:
+            return "", False
+        named = constants.config.get_config_value("INTERPRETER_PYTHON", variables=task_vars)
+        chosen = str(self._templar.template(named) or "").strip()
+        if chosen and not chosen.startswith("auto"):
+            return chosen, True
+        found = (task_vars.get("ansible_facts") or {}).get("discovered_interpreter_python")
+        return str(found or PYTHON), bool(found)

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from ansible_collections.edpm.services.plugins.module_utils._node import calls, modules, telling
+from ansible_collections.edpm.services.plugins.module_utils._node import call as calling
+from ansible_collections.edpm.services.plugins.module_utils._node import calls, telling
 from ansible_collections.edpm.services.plugins.module_utils._node.bundle import Folder, Health
+from ansible_collections.edpm.services.plugins.module_utils._node.call import Call
 from ansible_collections.edpm.services.plugins.module_utils._node.commands import NOT_FOUND, Result
 from ansible_collections.edpm.services.plugins.module_utils._node.errors import Failed, NodeError
 from ansible_collections.edpm.services.plugins.module_utils._node.facts import facts, host_keys, public_contents
+from ansible_collections.edpm.services.plugins.module_utils._node.options import SERVICE, SERVICE_FACTS
 from ansible_collections.edpm.services.plugins.module_utils._node.record import Places, settings
 from ansible_collections.edpm.services.plugins.module_utils._node.travel import written
 
@@ -88,10 +90,10 @@ def test_only_the_services_that_are_asked_for_are_looked_at(
         unit = {f"edpm_{name}.container": text(world)}
         rest = {"service": service, "instance": instance, "units": unit, "container": container, "health": health}
         deploy(world, bundle_of(world, A, FILES, **rest))
-    monkeypatch.setattr(telling, "node_of", lambda _module: node_of(world))
+    monkeypatch.setattr(Call, "node", lambda _call: node_of(world))
     world.calls.clear()
 
-    found = ended(telling.service_facts, Module(health_checks=True, services=asked))
+    found = telling.service_facts(call(health_checks=True, services=asked))
 
     assert sorted(found["services"]) == told
     assert sorted(call[-1] for call in world.calls if "exec" in call) == told
@@ -133,8 +135,8 @@ def test_images_keys_and_public_files_are_told_in_the_same_call(
     (tmp_path / "known_hosts").write_text("edpm-compute-0 ssh-ed25519 AAAA\n")
     paths = [str(tmp_path / "known_hosts"), str(tmp_path / "none")]
     options = {"root": str(tmp_path / "root"), "unit_root": str(tmp_path / "units"), "health_checks": True}
-    module = Module((1, "", "no such image"), **options, images=["a:1", "b@sha256:0123"], read=paths)
-    found = ended(telling.service_facts, module)
+    monkeypatch.setattr(calling, "run", lambda _argv, _environment: Result(1, "", "no such image"))
+    found = telling.service_facts(call(**options, images=["a:1", "b@sha256:0123"], read=paths))
     assert found == {
         "changed": False,
         "services": {},
@@ -156,14 +158,14 @@ def test_images_that_are_there_are_looked_for_with_one_question(world: World) ->
 
 def test_an_image_that_a_service_runs_from_is_not_looked_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     deploy(world, bundle_of(world, A, FILES))
-    monkeypatch.setattr(telling, "node_of", lambda _module: node_of(world))
-    module = Module(health_checks=True, images=[IMAGE])
+    monkeypatch.setattr(Call, "node", lambda _call: node_of(world))
+    asked = call(health_checks=True, images=[IMAGE])
     world.calls.clear()
-    assert ended(telling.service_facts, module)["missing_images"] == []
+    assert telling.service_facts(asked)["missing_images"] == []
     assert [call[0] for call in world.calls] == ["systemctl"]
     world.processes.clear()
     world.images.clear()
-    assert ended(telling.service_facts, module)["missing_images"] == [IMAGE]
+    assert telling.service_facts(asked)["missing_images"] == [IMAGE]
 
 
 def test_host_keys_are_told_by_their_type(world: World) -> None:
@@ -205,9 +207,8 @@ def test_every_state_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(Places, "lock", tmp_path / "lock")
     options, says = STATES[state]
-    asked = {"service": "", "instance": "", "force": False, "purge_data": False, **options}
-    module = Module(state=state, root=str(tmp_path / "root"), unit_root=str(tmp_path / "units"), **asked)
-    assert ended(calls.service, module)["msg"].startswith(says)
+    asked = call(state=state, root=str(tmp_path / "root"), unit_root=str(tmp_path / "units"), **options)
+    assert calls.service(asked)["msg"].startswith(says)
 
 
 def test_an_instance_is_removed_by_its_name_and_what_is_not_there_is_fine(
@@ -216,52 +217,18 @@ def test_an_instance_is_removed_by_its_name_and_what_is_not_there_is_fine(
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(Places, "lock", tmp_path / "lock")
     monkeypatch.setattr(Places, "scratch", tmp_path / "scratch")
-    asked = {"service": "nova_compute", "instance": "two", "force": False, "purge_data": False}
-    module = Module(state="absent", root=str(tmp_path / "root"), unit_root=str(tmp_path / "units"), **asked)
-    result = ended(calls.service, module)
+    asked = {"state": "absent", "service": "nova_compute", "instance": "two"}
+    result = calls.service(call(root=str(tmp_path / "root"), unit_root=str(tmp_path / "units"), **asked))
     assert (result["changed"], result["service"], result["removed"], result["busy"]) == (
         *(False, "nova_compute@two"),
         *((), ()),
     )
 
 
-class Ended(Exception):
-    """What exit_json and fail_json do."""
-
-
-class Module:
-    """As much of AnsibleModule as a call needs."""
-
-    def __init__(self, answer: object = (0, "", ""), **params: object) -> None:
-        self.params = {"state": "present", "lock_timeout": 0, "services": [], "images": [], "read": [], **params}
-        self.check_mode = self._diff = False
-        self.answer = answer
-        self.asked: list[tuple[list[str], Mapping[str, Any]]] = []
-        self.result: dict[str, Any] = {}
-        self.warned: list[str] = []
-
-    def run_command(self, argv: list[str], **options: Any) -> object:
-        self.asked.append((argv, options))
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
-
-    def warn(self, warning: str) -> None:
-        self.warned.append(warning)
-
-    def fail_json(self, **result: Any) -> NoReturn:
-        self.result = {"failed": True, **result}
-        raise Ended
-
-    def exit_json(self, **result: Any) -> NoReturn:
-        self.result = result
-        raise Ended
-
-
-def ended(call: Any, module: Module) -> dict[str, Any]:
-    with pytest.raises(Ended):
-        call(module)
-    return module.result
+def call(**asked: Any) -> Call:
+    """A call as it reaches a node: with all options."""
+    spec = SERVICE_FACTS if "health_checks" in asked else SERVICE
+    return Call({**{name: one.get("default") for name, one in spec.items()}, "lock_timeout": 0, **asked})
 
 
 def test_a_call_ends_with_a_sentence_and_never_with_a_traceback(
@@ -269,12 +236,13 @@ def test_a_call_ends_with_a_sentence_and_never_with_a_traceback(
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     roots = {"root": str(tmp_path / "root"), "unit_root": str(tmp_path / "units")}
-    assert ended(calls.service, Module(bundle="*", **roots))["msg"].startswith("The bundle cannot be used")
-    found = ended(telling.service_facts, Module(health_checks=True, **roots))
+    assert calls.service(call(bundle="*", **roots))["msg"].startswith("The bundle cannot be used")
+    found = telling.service_facts(call(health_checks=True, **roots))
     assert (found["changed"], found["services"], found["missing_images"], found["contents"]) == (False, {}, [], {})
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    for call in (calls.service, telling.service_facts):
-        assert "give the task `become: true`" in ended(call, Module(bundle="*", **roots))["msg"]
+    for result in (calls.service(call(bundle="*", **roots)), telling.service_facts(call(health_checks=True, **roots))):
+        assert result["failed"]
+        assert "give the task `become: true`" in result["msg"]
 
 
 @pytest.mark.parametrize("kind", [Failed, NodeError])
@@ -289,9 +257,9 @@ def test_a_call_that_fails_passes_on_what_else_is_to_be_told(
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(calls, "converge", fails)
     roots = {"root": str(tmp_path / "root"), "unit_root": str(tmp_path / "units")}
-    module = Module(bundle=written(bundle_of(world, A, FILES)), **roots)
-    assert ended(calls.service, module)["msg"] == "It failed."
-    assert module.warned == ["01.conf: debgu is unknown"]
+    result = calls.service(call(bundle=written(bundle_of(world, A, FILES)), **roots))
+    assert (result["failed"], result["msg"]) == (True, "It failed.")
+    assert result["warnings"] == ("01.conf: debgu is unknown",)
 
 
 def test_check_mode_reaches_the_node_and_a_missing_systemd_is_told(
@@ -300,18 +268,35 @@ def test_check_mode_reaches_the_node_and_a_missing_systemd_is_told(
     monkeypatch.setattr("os.geteuid", lambda: 0)
     bundle = written(bundle_of(world, A, FILES))
     roots = {"root": str(tmp_path / "root"), "unit_root": str(tmp_path / "units")}
-    module = Module(FileNotFoundError(2, "No such file"), bundle=bundle, lock_timeout=0, **roots)
-    module.check_mode = True
-    assert "The node does not run systemd" in ended(calls.service, module)["msg"]
+    monkeypatch.setattr(calling, "run", lambda _argv, _environment: Result(NOT_FOUND, "", "No such file"))
+    asked = dataclasses.replace(call(bundle=bundle, **roots), check=True)
+    assert "The node does not run systemd" in calls.service(asked)["msg"]
 
 
-def test_programs_are_run_without_a_shell_and_a_missing_one_is_an_answer() -> None:
-    module = Module((3, "out", "err"))
-    assert modules.runner(module)(["podman", "$HOME"], {"A": "b"}) == Result(3, "out", "err")
-    argv, options = module.asked[0]
-    assert (argv, options["expand_user_and_vars"], options["environ_update"]["A"]) == (["podman", "$HOME"], False, "b")
-    gone = modules.runner(Module(FileNotFoundError(2, "No such file")))(["podman"], {})
-    assert (gone.rc, gone.err) == (NOT_FOUND, "podman: No such file")
+def test_options_of_the_controller_are_refused_where_they_reach_a_node(world: World) -> None:
+    result = calls.service(call(bundle=written(bundle_of(world, A, FILES)), definition="nova_compute", cell="cell1"))
+    assert result["failed"]
+    assert result["msg"].startswith("The node cannot do anything with definition, cell; the action edpm.services.servi")
+
+
+@pytest.mark.parametrize("failed", [True, False])
+def test_a_module_of_ansibles_own_way_ends_with_the_same(failed: bool) -> None:
+    """Ansible's module is real in the tests of the nodes; here is what it is told."""
+    told: list[object] = []
+
+    class Module:
+        params = SERVICE
+        check_mode, _diff = True, False
+        warn = staticmethod(told.append)
+        fail_json = staticmethod(lambda **result: told.append(("failed", result)))
+        exit_json = staticmethod(lambda **result: told.append(("done", result)))
+
+    def work(asked: Call) -> dict[str, Any]:
+        assert (asked.options, asked.check, asked.diff) == (SERVICE, True, False)
+        return {"failed": failed, "msg": "x", "warnings": ["careful"]}
+
+    calling.answer(Module(), work)
+    assert told == ["careful", ("failed" if failed else "done", {"msg": "x"})]
 
 
 def test_what_a_digest_leaves_out_has_one_of_its_own(world: World, tmp_path: Path) -> None:
