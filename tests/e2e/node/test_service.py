@@ -75,6 +75,22 @@ def test_a_first_deployment_is_announced_then_made_and_the_second_touches_nothin
     assert found["identity"] == {"cell": "nova-cell1", "host": "edpm-compute-0"}
 
 
+def test_both_ways_to_a_node_do_the_same_and_its_log_tells_of_each_call(caller: Caller, live: Bundle) -> None:
+    """Where the usual Python is missing, Ansible searches for one and calls the module in its own way."""
+    told = "journalctl -t ansible-edpm.services.service -o cat | grep -c 'Invoked with bundle=NOT_LOGGING_PARAMETER'"
+    before = int(caller.sh(told))
+    caller.sh("mv /usr/bin/python3 /usr/bin/hidden")
+    try:
+        searched = caller.deploy(live, "-e", "ansible_python_interpreter=auto", "--diff")
+    finally:
+        caller.sh("mv /usr/bin/hidden /usr/bin/python3")
+    usual = caller.deploy(live, "-e", "ansible_python_interpreter=auto", "--diff")
+    assert (searched["failed"], searched["changed"], usual["changed"]) == (False, False, False), searched["shown"]
+    ours = {key: one for key, one in searched.items() if key not in ("ansible_facts", "invocation", "shown")}
+    assert ours == {key: one for key, one in usual.items() if key != "shown"}
+    assert int(caller.sh(told)) == before + 2
+
+
 def test_a_generation_that_dies_is_taken_back_with_its_reason(caller: Caller, image: str, live: Bundle) -> None:
     broken = bundle(image, {**FIRST, "09.conf": b"die of password = marked-5ecret-value\n"})
     answer = caller.deploy(broken)
