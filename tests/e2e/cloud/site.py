@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from edpm_lab import images, ovn, servers
@@ -122,19 +123,30 @@ class Site:
 
     def computes(self) -> dict[str, tuple[str, str]]:
         """State and status of every compute of ours, as Nova tells them."""
-        services = self.cloud.openstack("compute.services", binary="nova-compute")
-        said = {one["host"]: (one["state"], one["status"]) for one in services if one["host"] in CELLS}
-        print(f"compute services: {said}")
-        return said
+        return {one["host"]: (one["state"], one["status"]) for one in self._services()}
 
     def all_up(self, limit: float = 120) -> bool:
-        """Whether Nova says of every compute that it is up and enabled, or says so in a moment."""
-        end = time.monotonic() + limit
-        while (said := self.computes()) != dict.fromkeys(CELLS, ("up", "enabled")):
+        """Whether Nova hears of every compute from now on, and says that it is up and enabled, or does so in a moment.
+
+        For a minute after it heard of one last, Nova calls it up, whatever has become of it.
+        """
+        asked, end = datetime.now(UTC).replace(microsecond=0), time.monotonic() + limit
+        while not self._all_up_since(asked):
             if time.monotonic() > end:
                 return False
             time.sleep(1)
-        return len(said) == len(CELLS)
+        return True
+
+    def _all_up_since(self, moment: datetime) -> bool:
+        up = [one for one in self._services() if (one["state"], one["status"]) == ("up", "enabled")]
+        return {one["host"] for one in up if _moment(one["updated_at"]) >= moment} == CELLS.keys()
+
+    def _services(self) -> list[dict[str, str]]:
+        """Every compute of ours, as Nova tells of it."""
+        found = self.cloud.openstack("compute.services", binary="nova-compute")
+        ours = [one for one in found if one["host"] in CELLS]
+        print("compute services:", *(f"{one['host']} {one['state']} {one['status']}," for one in ours))
+        return ours
 
     def hypervisors(self) -> dict[str, str]:
         """The hypervisors that Nova lists, by host, with their kind."""
@@ -202,6 +214,11 @@ class Site:
                 unit, _space, number = line.partition(" ")
                 found[f"{node} {unit}"] = number
         return found
+
+
+def _moment(told: str | None) -> datetime:
+    """When Nova heard of a compute last; before all time where it never did."""
+    return datetime.fromisoformat(told).replace(tzinfo=UTC) if told else datetime.min.replace(tzinfo=UTC)
 
 
 def make(cloud: Cloud, lab: Lab, folder: Path) -> Site:
