@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import selectors
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from .errors import one_line
 
 #: What a shell answers, too, when there is no such program.
 NOT_FOUND = 127
+#: Seconds until it is seen that a program has ended whose pipes are still open.
+_LOOK_AGAIN = 0.5
+_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -43,18 +47,16 @@ Run = Callable[[Sequence[str], Mapping[str, str]], Result]
 def run(argv: Sequence[str], environment: Mapping[str, str]) -> Result:
     """The node's own way; words are never read by a shell.
 
-    What the program says is kept in memory, not read from a pipe: something that it leaves running may hold that open.
+    What the program leaves running may hold its pipes open, so its own end is waited for, not theirs.
     """
-    out, err = (os.memfd_create("said") for _each in range(2))
+    environ = {**os.environ, "LC_ALL": "C.UTF-8", **environment}
+    pipe = subprocess.PIPE
     try:
-        environ = {**os.environ, "LC_ALL": "C.UTF-8", **environment}
-        done = subprocess.run(list(argv), stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environ, check=False)
-        return Result(done.returncode, _said(out), _said(err))
+        with subprocess.Popen(list(argv), stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=environ) as process:
+            out, err = _said(process)
     except OSError as error:
         return Result(NOT_FOUND, "", f"{argv[0]}: {error.strerror}")
-    finally:
-        os.close(out)
-        os.close(err)
+    return Result(process.returncode, out, err)
 
 
 def bounded(seconds: float, argv: Sequence[str]) -> Sequence[str]:
@@ -62,7 +64,21 @@ def bounded(seconds: float, argv: Sequence[str]) -> Sequence[str]:
     return ["timeout", "--kill-after=5", f"{max(1.0, seconds):.0f}", *argv]
 
 
-def _said(descriptor: int) -> str:
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    with open(descriptor, encoding="utf-8", errors="replace", closefd=False) as kept:
-        return kept.read()
+def _said(process: subprocess.Popen[bytes]) -> list[str]:
+    """What a program says on stdout and stderr until it ends."""
+    said = {pipe: bytearray() for pipe in (process.stdout, process.stderr) if pipe}
+    with selectors.DefaultSelector() as open_ones:
+        for pipe, text in said.items():
+            open_ones.register(pipe, selectors.EVENT_READ, text)
+        while open_ones.get_map():
+            ended = process.poll() is not None
+            ready = open_ones.select(0 if ended else _LOOK_AGAIN)
+            for key, _events in ready:
+                part = os.read(key.fd, _AT_ONCE)
+                key.data.extend(part)
+                if not part:
+                    open_ones.unregister(key.fileobj)
+            if ended and not ready:
+                break
+    process.wait()
+    return [text.decode("utf-8", "replace") for text in said.values()]
