@@ -19,22 +19,14 @@ from .._report.overview import PlannedService, Question, overview
 from .comparing import State, standing
 from .known_hosts import KnownHosts, cell_of, gather
 from .questions import NotDeployableError, question
+from .sending import MODULES
 
-#: Options that the node's half has too.
-ON_NODE: dict[str, dict[str, Any]] = {
-    "root": {"type": "path"},
-    "unit_root": {"type": "path"},
-    "lock_timeout": {"type": "int"},
-    "force": {"type": "bool"},
-    "purge_data": {"type": "bool"},
-}
+#: Options that are handed on to the node as they are.
+ON_NODE = ("root", "unit_root", "lock_timeout", "force", "purge_data")
+_SHARED = (*ON_NODE, "instance", "state", "source", "known")
 SPEC: dict[str, dict[str, Any]] = {
     "service": {"type": "str", "required": True},
-    "instance": {"type": "str", "default": ""},
-    "state": {"type": "str", "default": "present", "choices": ["present", "pulled", "previous", "absent"]},
-    "source": {"type": "str", "default": "auto", "choices": ["auto", "plan", "options"]},
-    "known": {"type": "dict"},
-    **ON_NODE,
+    **{name: one for name, one in MODULES["service"].controllers.items() if name in _SHARED},
     **plain.PLAIN_SPEC,
 }
 _WITHOUT_BUNDLE = ("previous", "absent")

@@ -8,11 +8,11 @@ from typing import Any
 from ansible import constants
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
+from ansible_collections.edpm.services.plugins.module_utils._node.commands import NOT_FOUND
 
 from . import sending
 
 PYTHON = "/usr/bin/python3"
-_NOT_FOUND = 127
 
 
 class Quiet(dict[str, Any]):
@@ -64,7 +64,7 @@ class NodeAction(ActionBase):
         answer = sending.answer(said["stdout"])
         if answer is not None:
             return answer
-        if said["rc"] == _NOT_FOUND:
+        if said["rc"] == NOT_FOUND:
             return None
         return {
             "failed": True,

@@ -21,6 +21,8 @@ from ansible.module_utils.errors import UnsupportedError
 from ansible_collections.edpm.services.plugins.module_utils import _node
 from ansible_collections.edpm.services.plugins.module_utils._node import options
 
+_TEXT = {"path": {"type": "str"}, "list of path": {"elements": "str"}}
+
 
 @dataclass(frozen=True)
 class Module:
@@ -36,11 +38,14 @@ class Module:
         """As a task calls it."""
         return f"edpm.services.{self.name}"
 
+    @property
+    def controllers(self) -> options.Spec:
+        """Its options as the controller reads them: a path is the node's, and `~` in it is no home of this machine."""
+        return {name: {**one, **_TEXT.get(_kind(one), {})} for name, one in self.spec.items()}
+
     def checked(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All options, those with defaults too; refused as Ansible refuses them."""
-        # A path is one of the node's: what is short for a user's home is not the same here.
-        spec = {name: {**one, **_TEXT.get(_kind(one), {})} for name, one in self.spec.items()}
-        found = ArgumentSpecValidator(spec, required_if=self.needs).validate(dict(given))
+        found = ArgumentSpecValidator(self.controllers, required_if=self.needs).validate(dict(given))
         if found.unsupported_parameters:
             unknown = next(error for error in found.errors if isinstance(error, UnsupportedError))
             raise RefusedOptionsError(f"Unsupported parameters for ({self.full_name}) module: {unknown.msg}")
@@ -67,7 +72,6 @@ MODULES = {
         Module("service_facts", "telling", options.SERVICE_FACTS),
     )
 }
-_TEXT = {"path": {"type": "str"}, "list of path": {"elements": "str"}}
 _ANSIBLES = ("ansible_", "_ansible_")
 OLDEST_PYTHON = (3, 9)
 #: The key of an answer in which a Python says that it is not new enough.
