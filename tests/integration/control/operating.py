@@ -26,7 +26,7 @@ from ansible_collections.edpm.services.plugins.plugin_utils._kube.connection imp
 from edpm_lab.command import tied
 from edpm_lab.ports import free_port
 
-from .conftest import Body, Site
+from .conftest import Body, Site, until
 
 DEPLOY = Path(__file__).resolve().parents[3] / "extensions/operator/deploy"
 PROGRAM = "ansible_collections.edpm.services.plugins.plugin_utils._operator.main"
@@ -129,13 +129,17 @@ class Pods:
         return [name for name, job in self.jobs().items() if not (job.get("status") or {}).get("conditions")]
 
     def nodes(self, job: str) -> list[str]:
-        start = self.site.get("job", job)["metadata"]["labels"]["edpm.openstack.org/start"]
-        shards = json.loads(self.site.get("configmap", f"{job}-{start}")["data"]["shards.json"])
-        return [node for shard in shards for node in shard]
+        return [node for shard in json.loads(self._settings(job)["shards.json"]) for node in shard]
 
     def told(self, job: str) -> Body:
-        start = self.site.get("job", job)["metadata"]["labels"]["edpm.openstack.org/start"]
-        found: Body = json.loads(self.site.get("configmap", f"{job}-{start}")["data"]["run.json"])
+        found: Body = json.loads(self._settings(job)["run.json"])
+        return found
+
+    def _settings(self, job: str) -> dict[str, str]:
+        """What belongs to a Job is made after it, and its pods wait for that."""
+        name = f"{job}-{self.site.get('job', job)['metadata']['labels']['edpm.openstack.org/start']}"
+        until(lambda: name in self.site.there("configmap"), f"the settings {name} are there")
+        found: dict[str, str] = self.site.get("configmap", name)["data"]
         return found
 
     def deploy(self, job: str) -> None:
