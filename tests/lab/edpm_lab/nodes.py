@@ -32,8 +32,6 @@ FIRST_ADDRESS = 10
 
 #: What systemd takes as the wish to halt: SIGRTMIN+3.
 _HALT = "37"
-#: Seconds for a command: a guard against one that hangs, since a busy machine needs a minute to probe its emulators.
-_LIMIT = 180.0
 _START_LIMIT = 90.0
 _HALT_LIMIT = 30.0
 _CUT_LIMIT = 90.0
@@ -133,7 +131,7 @@ class Nodes:
         return self._node(name).address
 
     def execute(
-        self, name: str, *words: str, timeout: float = _LIMIT, check: bool = True, stdin: str | None = None
+        self, name: str, *words: str, timeout: float = 60, check: bool = True, stdin: str | None = None
     ) -> Result:
         """Run a command on a node as root, from outside: a fraction of what a login costs.
 
@@ -146,9 +144,7 @@ class Nodes:
         seen = ("env", "--unset=container", *words)
         return podman.run("exec", *given, self._container(name), *seen, timeout=timeout, check=check, stdin=stdin)
 
-    def ssh(
-        self, name: str, *words: str, timeout: float = _LIMIT, check: bool = True, stdin: str | None = None
-    ) -> Result:
+    def ssh(self, name: str, *words: str, timeout: float = 60, check: bool = True, stdin: str | None = None) -> Result:
         """Run a command on a node as root; the words arrive as they are, without a shell's reading."""
         return command.run(
             [*self.ssh_argv(name), "-o", "BatchMode=yes", shlex.join(words)], timeout=timeout, check=check, stdin=stdin
