@@ -102,6 +102,9 @@ def test_a_command_from_outside_is_as_one_over_ssh(nodes: Nodes) -> None:
     over, outside = (way(FIRST, *words, stdin="given\n", check=False) for way in (nodes.ssh, nodes.execute))
     assert (outside.returncode, outside.stdout) == (over.returncode, over.stdout)
     assert outside.stdout.splitlines()[1:] == ["a machine", "/root", "given", "0"]
+    assert nodes.execute(FIRST, "grep", "^0::", "/proc/self/cgroup").stdout.strip() == "0::/init.scope"
+    with pytest.raises(LabError, match=f"-{FIRST}: sleep 9 did not end within 1 s"):
+        nodes.execute(FIRST, "sleep", "9", timeout=1)
 
 
 def test_a_reboot_brings_back_the_node_and_its_unit_and_changes_neither_address_nor_keys(
@@ -124,8 +127,11 @@ def test_a_node_that_loses_power_takes_no_other_with_it_and_starts_again(nodes: 
     nodes.kill(SECOND)
     assert the_node(nodes, SECOND).state == "exited"
     assert nodes.ssh(SECOND, "true", check=False, timeout=30).returncode == 255
+    with pytest.raises(LabError, match="running"):
+        nodes.execute(SECOND, "true")
     assert boot_id(nodes, FIRST) == other
     nodes.up([FIRST, SECOND])
+    assert nodes.execute(SECOND, "hostname").stdout.strip() == SECOND
     assert nodes.ssh(SECOND, "systemctl", "is-system-running").stdout.strip() == "running"
 
 

@@ -90,8 +90,8 @@ class Ceph:
             time.sleep(0.3)
 
     def _serves(self) -> bool:
-        asked = ("exec", self._container, "test", "-e", "/run/ceph/ready")
-        return podman.run(*asked, check=False, timeout=30).returncode == 0
+        asked = ("test", "-e", "/run/ceph/ready")
+        return podman.execute(self._container, *asked, check=False, timeout=30).returncode == 0
 
     def _inside(self, *words: str) -> str:
-        return podman.run("exec", self._container, *words, timeout=60).stdout
+        return podman.execute(self._container, *words, timeout=60).stdout

@@ -211,8 +211,7 @@ class Cloud:
 
     def inside(self, *words: str, timeout: float = 300, check: bool = True, stdin: str | None = None) -> Result:
         """Run a command in the control plane's container as root."""
-        interactive = [] if stdin is None else ["--interactive"]
-        return podman.run("exec", *interactive, self.container, *words, timeout=timeout, check=check, stdin=stdin)
+        return podman.execute(self.container, *words, timeout=timeout, check=check, stdin=stdin)
 
     def inside_argv(self, *words: str) -> list[str]:
         """What another program executes to run a command in the control plane's container."""

@@ -84,7 +84,7 @@ class Cluster(OwnAccess):
         remove_cgroups(self.lab.name)
 
     def _inside(self, *words: str | Path, timeout: float = 60) -> None:
-        podman.run("exec", _container(self.lab.name), *words, timeout=timeout)
+        podman.execute(_container(self.lab.name), *words, timeout=timeout)
 
     def _wait(self) -> None:
         """Wait until pods can be created and will be run."""
@@ -111,8 +111,8 @@ class Cluster(OwnAccess):
 
     def _has_containerd(self) -> bool:
         ctr = binaries(*RUNTIME.names)["ctr"]
-        asked = ("exec", _container(self.lab.name), ctr, "--address", SOCKET, "version")
-        return podman.run(*asked, check=False).returncode == 0
+        asked = (ctr, "--address", SOCKET, "version")
+        return podman.execute(_container(self.lab.name), *asked, check=False).returncode == 0
 
     def _has_a_node(self) -> bool:
         ready = 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'

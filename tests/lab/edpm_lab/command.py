@@ -34,12 +34,14 @@ def run(
     cwd: Path | None = None,
     stdin: str | None = None,
     log: Path | None = None,
+    called: Sequence[str | Path] | None = None,
 ) -> Result:
     """Run a program; `env` is added to the environment, `log` receives its output instead of memory.
 
-    A program that outlives its time limit is ended with all its children.
+    A program that outlives its time limit is ended with all its children. Errors tell of it in the words `called`.
     """
     words = [str(word) for word in argv]
+    named = [str(word) for word in called or argv]
     if not shutil.which(words[0]):
         raise LabError(f"{words[0]} is not there; is it installed?")
     sink = log.open("ab") if log else subprocess.PIPE
@@ -63,9 +65,9 @@ def run(
     except BaseException as error:
         _end_group(process)
         if isinstance(error, subprocess.TimeoutExpired):
-            raise LabError(f"{_short(words)} did not end within {timeout:.0f} s{_see(log)}") from error
+            raise LabError(f"{_short(named)} did not end within {timeout:.0f} s{_see(log)}") from error
         raise
-    result = subprocess.CompletedProcess(words, process.returncode, out or "", err or "")
+    result = subprocess.CompletedProcess(named, process.returncode, out or "", err or "")
     if check and result.returncode != 0:
         raise CommandFailed(_failure(result, log), result)
     return result

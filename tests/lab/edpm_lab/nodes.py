@@ -138,10 +138,7 @@ class Nodes:
         """
         if self._cgroup:
             return self.ssh(name, *words, timeout=timeout, check=check, stdin=stdin)
-        given = () if stdin is None else ("--interactive",)
-        # A node is a machine to those who look around in it.
-        seen = ("env", "--unset=container", *words)
-        return podman.run("exec", *given, self._container(name), *seen, timeout=timeout, check=check, stdin=stdin)
+        return podman.execute(self._container(name), *words, timeout=timeout, check=check, stdin=stdin)
 
     def ssh(self, name: str, *words: str, timeout: float = 60, check: bool = True, stdin: str | None = None) -> Result:
         """Run a command on a node as root; the words arrive as they are, without a shell's reading."""
@@ -269,7 +266,7 @@ class Nodes:
 
     def _await(self, name: str, address: str) -> None:
         try:
-            answer = podman.run("exec", self._container(name), "sh", "-c", _UNTIL_BOOTED, timeout=_START_LIMIT)
+            answer = podman.execute(self._container(name), "sh", "-c", _UNTIL_BOOTED, timeout=_START_LIMIT)
         except command.CommandFailed as failure:
             raise NodeError(f"it stopped while it booted ({failure.result.stderr.strip()})") from None
         except LabError:
@@ -294,7 +291,7 @@ class Nodes:
     def _last_words(self, name: str) -> str:
         container = self._container(name)
         asked = ("journalctl", "--no-pager", "--output=cat", "--lines=5")
-        shown = podman.run("exec", container, *asked, timeout=20, check=False).stdout
+        shown = podman.execute(container, *asked, timeout=20, check=False).stdout
         if not shown:
             logs = podman.run("logs", "--tail", "5", container, check=False)
             shown = logs.stdout + logs.stderr

@@ -15,6 +15,7 @@ import ipaddress
 import json
 import os
 import resource
+import shlex
 import shutil
 import tarfile
 from collections.abc import Iterator, Sequence
@@ -37,6 +38,11 @@ BECOME_A_MACHINE = "umount -R /sys/fs/cgroup; mount -t cgroup2 none /sys/fs/cgro
 #: Before a command: it dies with the process that started it, however that ends.
 MORTAL = ("setpriv", "--pdeathsig", "KILL", "--")
 
+_NAMESPACES = "--mount --uts --ipc --net --pid --cgroup"
+_ENVIRONMENT = "HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#: The id and the first process of each container that this process has run something in.
+_first_processes: dict[str, tuple[str, str]] = {}
+
 #: How many files the kernel lets root's programs watch; each systemd needs a few of them, and dies without.
 _WATCHERS = Path("/proc/sys/fs/inotify/max_user_instances")
 _ENOUGH_WATCHERS = 1024
@@ -49,6 +55,7 @@ _TOOLS = (
     Tool("iptables", "iptables"),
     Tool("nft", "nftables"),
     Tool("ip", "iproute2"),
+    Tool("nsenter", "util-linux"),
 )
 #: Numbers of capabilities, as the kernel counts them.
 _CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21, "CAP_SYS_RESOURCE": 24}
@@ -79,6 +86,19 @@ def run(
     """Run a podman command to its end."""
     ready()
     return _podman(*words, timeout=timeout, check=check, stdin=stdin, log=log)
+
+
+def execute(
+    container: str, *words: str | Path, timeout: float = 60, check: bool = True, stdin: str | None = None
+) -> Result:
+    """Run a program in a container as its root, as `podman exec` does, for a thirtieth of the processor's time."""
+    ready()
+    if way := _way_into(container):
+        named = [f"{container}:", *words]
+        return command.run([*way, *words], timeout=timeout, check=check, stdin=stdin, called=named)
+    # Podman tells what hinders.
+    given = () if stdin is None else ("--interactive",)
+    return _podman("exec", *given, container, *words, timeout=timeout, check=check, stdin=stdin)
 
 
 def build(*words: str | Path, scratch: Path, log: Path, timeout: float = 1800) -> None:
@@ -192,6 +212,33 @@ def _podman(
     return command.run(
         ["podman", *words], timeout=timeout, check=check, stdin=stdin, log=log, env=environment(), cwd=Path("/")
     )
+
+
+def _way_into(container: str) -> list[str]:
+    """The words before a program that is to run in a container; none where that does not run."""
+    found = _first_processes.get(container, ("", ""))
+    group = _group_of(*found)
+    if not group:
+        asked = ("container", "inspect", "--format", "{{.Id}} {{.State.Pid}}", container)
+        identity, _, process = _podman(*asked, check=False).stdout.strip().partition(" ")
+        found = _first_processes[container] = identity, process
+        group = _group_of(*found)
+    if not group:
+        return []
+    # Where the kernel's tree of groups is depends on the host.
+    there = (Path(root + group) for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"))
+    join = next((f"echo $$ > {shlex.quote(str(one))}/cgroup.procs; " for one in there if one.is_dir()), "")
+    enter = f"exec nsenter --target {found[1]} {_NAMESPACES} -- env -i {_ENVIRONMENT}"
+    return ["sh", "-e", "-c", f'{join}{enter} "$@"', "sh"]
+
+
+def _group_of(container: str, process: str) -> str:
+    """The control group of a container's first process; nothing where that has ended, and its number is another's."""
+    with suppress(OSError):
+        lines = Path(f"/proc/{process}/cgroup").read_text().splitlines()
+        if container and any(container in line for line in lines):
+            return next((line.removeprefix("0::") for line in lines if line.startswith("0::")), "/")
+    return ""
 
 
 def _home() -> Path:
