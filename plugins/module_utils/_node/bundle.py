@@ -146,8 +146,8 @@ class Validation:
 
 @dataclass(frozen=True)
 class Health:
-    """The command, where there is one, succeeds in the container (or on the node), and again after the unit has stayed
-    up for as long again, which is `settle` seconds in all at least; within `timeout` seconds. `connected` is a program
+    """The command, where there is one, succeeds in the container (or on the node) within `timeout` seconds, and again
+    after the unit has stayed up for as long again, which is `settle` seconds in all at least. `connected` is a program
     of the unit that must hold a connection.
     """
 

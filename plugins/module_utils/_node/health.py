@@ -43,11 +43,13 @@ def await_health(node: Node, record: Record, complaint: str = "") -> None:
     """Wait until the unit answers, and answers once more after as long again as it took to answer.
 
     One answer is not enough: a service may reach what it works with and end over its own settings right after that.
+    The first must come in time; where the node is slow and it comes late, the second comes after that time.
     `complaint` is what starting it brought.
     """
     health, clock = record.health, node.clock
     begin = clock.now()
-    end, ask = begin + health.timeout, begin + health.settle / 2
+    end = in_time = begin + health.timeout
+    ask = begin + health.settle / 2
     first = node.systemd.state(record.unit)
     state, answered = first, not health.settle
     silence: Fault | None = None
@@ -59,7 +61,8 @@ def await_health(node: Node, record: Record, complaint: str = "") -> None:
             if answered and silence is None:
                 return
             answered = silence is None
-            ask = min(end, now + now - begin) if answered else now + _ASK_AGAIN
+            ask = now + (now - begin if answered else _ASK_AGAIN)
+            end = max(in_time, ask) if answered else in_time
         if now >= end:
             unsettled = f"{record.unit} is {state.active} ({state.sub}) and did not stay up for {health.settle} s"
             told = silence or Fault(unsettled)
@@ -68,7 +71,7 @@ def await_health(node: Node, record: Record, complaint: str = "") -> None:
         seen = node.systemd.state(record.unit)
         if not seen.is_active or seen.invocation != state.invocation:
             begin, answered, silence = clock.now(), not health.settle, None
-            ask = begin + health.settle / 2
+            ask, end = begin + health.settle / 2, in_time
         state = seen
 
 
