@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs several test commands, a few at a time, and says how each went.
 
-Each has a lab of its own, so they do not meet, and much of their time they wait. Those that take longest are begun
-first; one lane begins at the other end of the list, and has what the others leave of the processors. What one printed
-is shown when it has ended, and kept in build/logs.
+Each has a lab of its own, so they do not meet. Those that take longest are begun first; one lane begins at the other
+end of the list, and has what the others leave of the processors. What one printed is shown when it has ended, and kept
+in build/logs. TEST_JOBS says how many run at a time; else the host's size does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,21 @@ from edpm_lab.command import tied
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 LOGS = ROOT / "build/logs"
-WIDTH = int(os.environ.get("TEST_JOBS", "2"))
+#: What the largest check takes of the memory, in GiB.
+_LARGEST = 4
+
+
+def lanes(processors: int, gibibytes: float) -> int:
+    """How many checks run at a time on a host of that size: one for each processor, since they seldom wait."""
+    return max(2, min(4, processors, int(gibibytes / _LARGEST)))
+
+
+def _lanes_here() -> int:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return lanes(len(os.sched_getaffinity(0)), memory)
+
+
+WIDTH = int(os.environ.get("TEST_JOBS") or _lanes_here())
 #: Before the commands of the lane that gives way to the others.
 PATIENTLY = ("nice", "-n", "10")
 #: Bytecode that nobody keeps is compiled anew by each of some thousand processes.

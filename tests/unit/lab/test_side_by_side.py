@@ -30,6 +30,16 @@ def told(folder: Path, name: str) -> list[str]:
     return (folder / f"{name}.log").read_text().split()
 
 
+@pytest.mark.parametrize(
+    ("processors", "gibibytes", "wanted"),
+    [(1, 2, 2), (2, 24, 2), (3, 24, 3), (4, 16, 4), (4, 15.6, 3), (8, 7.7, 2), (64, 512, 4)],
+)
+def test_as_many_run_at_a_time_as_the_host_has_processors_and_memory_for(
+    processors: int, gibibytes: float, wanted: int
+) -> None:
+    assert side_by_side.lanes(processors, gibibytes) == wanted
+
+
 @pytest.mark.parametrize("width", [1, 2, 3])
 def test_every_job_runs_and_is_told_of_in_the_order_of_the_list(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(side_by_side, "WIDTH", width)
