@@ -30,8 +30,8 @@ _LARGEST = 4
 
 
 def lanes(processors: int, gibibytes: float) -> int:
-    """How many checks run at a time on a host of that size: one for each processor, since they seldom wait."""
-    return max(2, min(4, processors, int(gibibytes / _LARGEST)))
+    """How many checks run at a time on a host of that size: one more than processors, since each waits now and then."""
+    return max(2, min(4, processors + 1, int(gibibytes / _LARGEST)))
 
 
 def _lanes_here() -> int:

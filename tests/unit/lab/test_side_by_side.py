@@ -32,7 +32,7 @@ def told(folder: Path, name: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("processors", "gibibytes", "wanted"),
-    [(1, 2, 2), (2, 24, 2), (3, 24, 3), (4, 16, 4), (4, 15.6, 3), (8, 7.7, 2), (64, 512, 4)],
+    [(1, 2, 2), (1, 24, 2), (2, 24, 3), (2, 11.7, 2), (3, 24, 4), (3, 15.6, 3), (8, 7.7, 2), (64, 512, 4)],
 )
 def test_as_many_run_at_a_time_as_the_host_has_processors_and_memory_for(
     processors: int, gibibytes: float, wanted: int
