@@ -28,6 +28,16 @@ root_helper = sudo neutron-rootwrap /etc/neutron/rootwrap.conf
 [oslo_concurrency]
 lock_path = /var/lib/neutron/lock
 """
+LOGIN = """[keystone_authtoken]
+auth_type = password
+auth_url = https://keystone-internal.openstack.svc:5000
+username = nova
+password = some
+user_domain_name = Default
+project_name = service
+project_domain_name = Default
+region_name = regionOne
+"""
 FILES = {
     "nova_compute": {"01.conf": "[libvirt]\nrbd_secret_uuid = u\n", "ssh-privatekey": "k", "ssh-publickey": "k"},
     "libvirt": {"tls.crt": "c", "tls.key": "k", "ca.crt": "c"},
@@ -149,8 +159,9 @@ def test_an_option_that_the_image_does_not_know_in_a_generated_file_is_a_warning
 
 
 def test_an_option_that_the_image_does_not_know_is_refused_in_a_snippet(machine: Machine) -> None:
-    files = {"01.conf": "[DEFAULT]\ndebug = True\n", "99-override.conf": "[libvirt]\nvirt_tpye = qemu\n"}
+    files = {"01.conf": LOGIN, "99-override.conf": f"{LOGIN}[libvirt]\nvirt_tpye = qemu\n"}
     refused = machine.deploy(planned("nova_compute", files))
     assert refused["failed"], refused["shown"]
     assert "virt_tpye in the group libvirt is an option that nothing in the image knows" in str(refused["msg"])
+    assert "keystone_authtoken" not in refused["shown"], "its options come with the way to log in that it chooses"
     assert not machine.sh("ls /etc/containers/systemd | grep nova || true")

@@ -36,6 +36,7 @@ def image(monkeypatch: pytest.MonkeyPatch) -> None:
             (None, [cfg.BoolOpt("debug", deprecated_opts=[old]), cfg.StrOpt("my-ip")]),
             ("libvirt", [cfg.StrOpt("virt_type", deprecated_name="libvirt_type")]),
             (cfg.OptGroup("placement"), [cfg.StrOpt("region_name")]),
+            ("keystone_authtoken", [cfg.StrOpt("auth_type", deprecated_name="auth_plugin")]),
         ]
 
     def broken() -> list[Any]:
@@ -61,6 +62,10 @@ KNOWN = (
 )
 
 
+#: As the nova-operator writes it; only `auth_type` is in the list of the package that reads the group.
+LOGIN = "[keystone_authtoken]\nauth_type = password\nauth_url = u\nusername = nova\nuser-name = x\nproject_name = p\n"
+
+
 @pytest.mark.usefixtures("image")
 @pytest.mark.parametrize(
     ("texts", "code", "sentence"),
@@ -73,6 +78,22 @@ KNOWN = (
         ((KNOWN, "[my-backend]\nanything = 1\n"), 0, "02.conf: nothing in the image reads the group my-backend"),
         (("[DEFAULT\n", KNOWN), 3, "01.conf: "),
         ((KNOWN, "debug\n"), 3, "02.conf: "),
+        ((KNOWN, LOGIN), 0, ""),
+        ((LOGIN, "[keystone_authtoken]\npassword = new\n"), 0, ""),
+        ((LOGIN, "[keystone_authtoken]\npasswrod = x\n"), 1, "02.conf: passwrod in the group keystone_authtoken is an"),
+        (
+            (KNOWN, LOGIN.replace("= password", "= v3token")),
+            1,
+            "02.conf: username in the group keystone_authtoken is an option that nothing",
+        ),
+        ((KNOWN, LOGIN.replace("= password", "= nobody's")), 1, "02.conf: auth_url in the group keystone_authtoken is"),
+        # What chooses a way to log in where nobody reads that is not known the better for it.
+        ((KNOWN, LOGIN.replace("keystone_authtoken", "placement")), 1, "02.conf: auth_type in the group placement is"),
+        (
+            (KNOWN, LOGIN.replace("keystone_authtoken", "keystone")),
+            0,
+            "02.conf: nothing in the image reads the group k",
+        ),
         (("[DEFAULT]\nnonsense\n", "[DEFAULT]\ndebgu = 1\n"), 3, "01.conf: "),
     ],
 )

@@ -14,6 +14,8 @@ from importlib.metadata import entry_points
 from typing import Any
 
 UNKNOWN, UNREADABLE = 1, 3
+#: Says how a service logs in at Keystone, and so which other options there are in its group.
+_LOGIN = "auth_type"
 Known = dict[str, set[str]]
 #: What files set, by group.
 Sections = dict[str, dict[str, Any]]
@@ -34,12 +36,30 @@ def known_options(lists: Iterable[Any]) -> Known:
     """The names by group, old names too; `DEFAULT` is a group like the others."""
     known: Known = {"DEFAULT": set()}
     for group, option in ((group, option) for pairs in lists for group, options in pairs for option in options):
-        name = str(getattr(group, "name", group) or "DEFAULT")
-        known.setdefault(name, set()).update((option.dest, option.name.replace("-", "_"), option.name))
-        for old in option.deprecated_opts:
-            names = known.setdefault(str(old.group or name), set())
-            names.update((old.name or option.name, (old.name or option.name).replace("-", "_")))
+        add(known, str(getattr(group, "name", group) or "DEFAULT"), option)
     return known
+
+
+def add(known: Known, group: str, option: Any) -> None:
+    """Know an option by all its names."""
+    known.setdefault(group, set()).update((option.dest, option.name.replace("-", "_"), option.name))
+    for old in option.deprecated_opts:
+        names = known.setdefault(str(old.group or group), set())
+        names.update((old.name or option.name, (old.name or option.name).replace("-", "_")))
+
+
+def know_logins(known: Known, every: Iterable[Sections]) -> None:
+    """Know what comes with the ways to log in that files choose; no package lists it before it has read them."""
+    for group, values in ((group, values) for sections in every for group, values in sections.items()):
+        for way in values.get(_LOGIN, ()) if _LOGIN in known.get(group, ()) else ():
+            try:
+                from keystoneauth1 import loading  # noqa: PLC0415 (only the image has it)
+
+                options = loading.get_auth_plugin_conf_options(way)
+            except Exception:  # noqa: BLE001 (whoever reads the group tells that there is no such way)
+                options = []
+            for option in options:
+                add(known, group, option)
 
 
 def settings(file: str) -> Sections:
@@ -85,6 +105,7 @@ def main(words: list[str]) -> int:
         except Exception as error:  # noqa: BLE001 (whatever it is, the service would meet it too)
             told.append(f"{file}: {error}")
             code = UNREADABLE
+    know_logins(known, read.values())
     groups = {*known, *words_in(read.values())}
     for file, sections in read.items():
         options = list(strange_options(sections, known))
