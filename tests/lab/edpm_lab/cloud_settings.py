@@ -116,8 +116,11 @@ class Site:
             "user_domain_name": "Default",
             "project_name": "service",
             "project_domain_name": "Default",
-            "region_name": REGION,
         }
+
+    def client(self, user: str) -> dict[str, object]:
+        """The same for groups of options that tell a region as well; not all do."""
+        return {**self.credentials(user), "region_name": REGION}
 
     def clouds(self) -> str:
         """A clouds.yaml for the administrator, without the password."""
@@ -195,8 +198,8 @@ def compute(site: Site, cell: str) -> str:
                 "reserved_host_memory_mb": 0,
             },
             "service_user": {"send_service_user_token": True, **site.credentials("nova")},
-            "placement": site.credentials("placement"),
-            "neutron": site.credentials("neutron"),
+            "placement": site.client("placement"),
+            "neutron": site.client("neutron"),
             "cinder": {"os_region_name": REGION, **site.credentials("cinder")},
             "glance": {"service_type": "image", "region_name": REGION},
             "libvirt": libvirt,
@@ -331,9 +334,9 @@ def _nova(site: Site, bus: str) -> dict[str, Mapping[str, object]]:
         "api": {"auth_strategy": "keystone"},
         "keystone_authtoken": _token_check(site, "nova"),
         "service_user": {"send_service_user_token": True, **site.credentials("nova")},
-        "placement": site.credentials("placement"),
+        "placement": site.client("placement"),
         "neutron": {
-            **site.credentials("neutron"),
+            **site.client("neutron"),
             "service_metadata_proxy": True,
             "metadata_proxy_shared_secret": site.passwords.metadata,
         },
@@ -362,7 +365,7 @@ def _neutron(site: Site) -> Ini:
         },
         "database": {"connection": site.database("neutron")},
         "keystone_authtoken": _token_check(site, "neutron"),
-        "nova": site.credentials("nova"),
+        "nova": site.client("nova"),
         "oslo_concurrency": {"lock_path": "/var/lock/neutron"},
     }
 
@@ -417,7 +420,7 @@ def _token_check(site: Site, user: str) -> dict[str, object]:
         "www_authenticate_uri": site.identity,
         "service_token_roles": "service",
         "service_token_roles_required": True,
-        **site.credentials(user),
+        **site.client(user),
     }
 
 
