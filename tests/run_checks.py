@@ -26,12 +26,12 @@ NEWEST = ("integration-reading", "e2e-deploy", "e2e-roles")
 LONG = (
     "e2e-cloud",
     "e2e-pods",
-    "integration-control",
-    "e2e-node",
-    "e2e-services",
     "e2e-deploy",
-    "integration-reading",
+    "e2e-services",
+    "e2e-node",
+    "integration-control",
     "integration-scale",
+    "integration-reading",
     "e2e-roles",
     "e2e-tutorial",
     "e2e-lab",
@@ -56,7 +56,7 @@ def main() -> int:
 
 
 def _static() -> list[Job]:
-    return [Job(check, ["make", "--no-print-directory", check]) for check in reversed(STATIC)]
+    return [Job(check, ["make", "--no-print-directory", check], patient=True) for check in reversed(STATIC)]
 
 
 def _on_the_lab(built: Future[Outcome]) -> list[Job]:

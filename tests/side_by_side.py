@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs several test commands, a few at a time, and says how each went.
 
-Each has a lab of its own, so they do not meet. Those that take longest are begun first; one lane begins at the other
-end of the list, and has what the others leave of the processors. What one printed is shown when it has ended, and kept
-in build/logs. TEST_JOBS says how many run at a time; else the host's size does.
+Each has a lab of its own, so they do not meet. Those that take longest are begun first, so that all end at about the
+same time; one lane does the patient ones of the list's end before, with what the others leave of the processors. What
+one printed is shown when it has ended, and kept in build/logs. TEST_JOBS says how many run at a time; else the host's
+size does.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 from edpm_lab.command import tied
 
@@ -40,7 +41,7 @@ def _lanes_here() -> int:
 
 
 WIDTH = int(os.environ.get("TEST_JOBS") or _lanes_here())
-#: Before the commands of the lane that gives way to the others.
+#: Before the commands that give way to the others.
 PATIENTLY = ("nice", "-n", "10")
 #: Bytecode that nobody keeps is compiled anew by each of some thousand processes.
 UNWANTED = ("PYTHONDONTWRITEBYTECODE",)
@@ -50,7 +51,8 @@ UNWANTED = ("PYTHONDONTWRITEBYTECODE",)
 class Job:
     """A command that begins when `ready` returns, unless `hindrance` says why it cannot run on this host.
 
-    Its programs are those of the environment whose folder of programs is `bin`.
+    Its programs are those of the environment whose folder of programs is `bin`. A `patient` one waits for nothing, and
+    nothing in it depends on time.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Job:
     hindrance: Callable[[], str] = str
     ready: Callable[[], object] = bool
     bin: Path = BIN
+    patient: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,20 +81,19 @@ def run(jobs: Sequence[Job]) -> list[Outcome]:
     """Run all, print what each printed as soon as it has ended, and then a table."""
     # The commands are tied to this process: they end with it, and take their labs down.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
-    waiting, ended = deque(jobs), dict[str, Outcome]()
+    waiting, ended, one_takes = deque(jobs), dict[str, Outcome](), Lock()
 
-    def lane(take: Callable[[], Job], before: Sequence[str] = ()) -> None:
-        with suppress(IndexError):
-            while True:
-                job = take()
-                ended[job.name] = run_one(job, before)
+    def lane(number: int) -> None:
+        while True:
+            with one_takes:
+                if not waiting:
+                    return
+                patiently = waiting[-1].patient and 0 < number == WIDTH - 1
+                job = waiting.pop() if patiently else waiting.popleft()
+            ended[job.name] = run_one(job, PATIENTLY if patiently else ())
 
     with ThreadPoolExecutor(WIDTH) as pool:
-        lanes = [pool.submit(lane, waiting.popleft) for _ in range(max(1, WIDTH - 1))]
-        if WIDTH > 1:
-            lanes.append(pool.submit(lane, waiting.pop, PATIENTLY))
-    for one in lanes:
-        one.result()
+        list(pool.map(lane, range(WIDTH)))
     outcomes = [ended[job.name] for job in jobs]
     print("\n" + "\n".join(map(str, outcomes)), flush=True)
     return outcomes

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The checks run in lanes: all of them once, the long ones from the front, and one lane from the end."""
+"""The checks run in lanes: all of them once, the long ones first, and one lane does the patient ones before."""
 
 from __future__ import annotations
 
 import signal
 import sys
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -47,16 +49,38 @@ def test_every_job_runs_and_is_told_of_in_the_order_of_the_list(width: int, monk
     assert [(one.name, one.passed) for one in run(jobs(*names))] == [(name, True) for name in names]
 
 
-def test_the_last_is_begun_at_once_and_gives_way_to_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_patient_one_gives_way_to_the_others_and_only_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(side_by_side, "WIDTH", 2)
-    run(jobs("first", "last"))
+    first, second, last = jobs("first", "second", "last")
+    run([first, second, replace(last, patient=True)])
     own = int(told(tmp_path, "first")[1])
-    assert int(told(tmp_path, "last")[1]) == min(19, own + 10)
+    assert [int(told(tmp_path, name)[1]) for name in ("second", "last")] == [own, min(19, own + 10)]
+
+
+def test_one_lane_does_the_patient_ones_and_then_as_the_others_the_longest(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(side_by_side, "WIDTH", 2)
+    over = Event()
+    long, middle, short, slow, last = jobs("long", "middle", "short", "slow", "last")
+
+    def wait() -> None:
+        assert over.wait(60)
+
+    def end() -> None:
+        over.set()
+
+    patient = [replace(one, patient=True) for one in (slow, last)]
+    run([replace(long, ready=wait), middle, replace(short, ready=end), *patient])
+    begun = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.endswith("begun")]
+    assert begun[:3] == ["last:", "slow:", "middle:"]
+    assert sorted(begun[3:]) == ["long:", "short:"]
 
 
 def test_a_lane_that_is_alone_gives_way_to_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(side_by_side, "WIDTH", 1)
-    run(jobs("first", "last"))
+    first, last = jobs("first", "last")
+    run([first, replace(last, patient=True)])
     assert told(tmp_path, "first")[1] == told(tmp_path, "last")[1]
 
 
