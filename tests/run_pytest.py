@@ -26,6 +26,9 @@ TOGETHER = {
     },
 }
 
+#: Its tests print what OpenStack and the nodes answered, which is shown of those that passed, too.
+ANSWERING = "tests/e2e"
+
 
 def jobs(folder: str) -> list[Job]:
     """All groups of a folder."""
@@ -48,7 +51,8 @@ def _has_tests(path: Path) -> bool:
 def _job(folder: str, name: str, places: tuple[str, ...]) -> Job:
     others = (other for group in TOGETHER.get(folder, {}).values() for other in group)
     apart = (f"--ignore={folder}/{other}" for other in others if other.rpartition("/")[0] in places)
-    words = ["pytest", "--durations=15", *apart, *(f"{folder}/{place}" for place in places)]
+    shown = ["-rP"] if folder == ANSWERING else []
+    words = ["pytest", "--durations=15", *shown, *apart, *(f"{folder}/{place}" for place in places)]
     return Job(f"{Path(folder).name}-{name}", words)
 
 

@@ -141,7 +141,9 @@ def test_a_node_that_is_killed_during_a_deployment_is_finished_by_the_next(site:
 
 def test_a_compute_with_a_server_is_not_removed(site: Site) -> None:
     shown = site.play("remove", "-e", f"node={FIRST}", code=2)
+    print(*(line for line in shown.splitlines() if "1 server" in line), sep="\n")
     assert "1 server" in shown
+    assert site.computes()[FIRST] == ("up", "enabled")
     assert site.sh(FIRST, "systemctl is-active edpm_nova_compute edpm_libvirt").split() == ["active", "active"]
 
 

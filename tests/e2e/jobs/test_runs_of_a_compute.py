@@ -36,7 +36,9 @@ def test_a_pod_deploys_a_compute_that_nova_says_is_up(described: Site, cloud: Cl
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 changed" in done.stdout
-    assert cloud.await_compute(NODE).cell == "-"
+    found = cloud.await_compute(NODE)
+    print(found)
+    assert found.cell == "-"
 
 
 def test_it_is_mapped_to_its_cell_from_outside_with_the_clusters_credentials(
@@ -68,5 +70,7 @@ def test_the_cluster_refuses_to_move_it_to_another_cell(described: Site, cloud: 
     assert "Nova does not move computes between cells" in refused.stderr
     node = json.loads(described.kubectl("get", "openstackdataplanenode", NODE, "-o", "json"))
     assert node["metadata"]["annotations"][CELL] == "nova-cell2"
-    assert cloud.await_compute(NODE).cell == "cell2"
+    found = cloud.await_compute(NODE)
+    print(found)
+    assert found.cell == "cell2"
     described.nodes.execute(NODE, "bash", "-c", "systemctl stop 'edpm_*'")

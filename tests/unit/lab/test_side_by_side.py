@@ -95,6 +95,11 @@ def test_the_long_ones_are_checks_that_there_are() -> None:
     assert set(run_checks.LONG) <= {job.name for job in found}
 
 
+def test_what_openstack_answered_is_shown_of_tests_that_passed() -> None:
+    assert {"-rP" in job.argv for job in run_pytest.jobs("tests/e2e")} == {True}
+    assert {"-rP" in job.argv for job in run_pytest.jobs("tests/integration")} == {False}
+
+
 def test_a_job_has_the_programs_of_its_own_environment(tmp_path: Path) -> None:
     (tmp_path / "tell").write_text("#!/bin/sh\necho its own\n")
     (tmp_path / "tell").chmod(0o755)
