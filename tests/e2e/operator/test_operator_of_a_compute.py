@@ -27,7 +27,7 @@ def test_the_operator_deploys_a_compute_that_nova_says_is_up(site: Site, cloud: 
     site.until(lambda: bool(site.get("novaexternalcompute", COMPUTE)), "its service object is there")
     site.kubectl("wait", "--for=condition=Ready", f"novaexternalcompute/{COMPUTE}", "--timeout=300s", timeout=320)
     assert cloud.await_compute(COMPUTE).cell == "-", "it reports itself, and no cell lists it yet"
-    cloud.discover()
+    cloud.discover(COMPUTE)
     found = cloud.await_compute(COMPUTE)
     print(found)
     assert found == Compute(COMPUTE, "cell1", "up", "enabled", "QEMU")

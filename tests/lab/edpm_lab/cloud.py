@@ -105,6 +105,11 @@ _MAPPED = """SELECT host_mappings.host, cell_mappings.name FROM nova_api.host_ma
 JOIN nova_api.cell_mappings ON host_mappings.cell_id = cell_mappings.id;
 """
 
+#: The computes that have told Nova what they have.
+_REPORTED = """SELECT host FROM nova_cell1.compute_nodes WHERE deleted = 0
+UNION SELECT host FROM nova_cell2.compute_nodes WHERE deleted = 0;
+"""
+
 _DISCOVER = ("su", "-s", "/bin/sh", "nova", "-c", "nova-manage cell_v2 discover_hosts --verbose")
 
 #: From 2.88 on Nova asks each compute how long it is up, and fails where one is just being started anew.
@@ -252,8 +257,16 @@ class Cloud:
                 raise LabError(f"{host} was not up within {limit:.0f} s; Nova lists {[*listed.values()]}")
             time.sleep(0.5)
 
-    def discover(self) -> None:
-        """Map new computes to their cells, as an administrator does in a conductor."""
+    def discover(self, host: str, *, limit: float = 120) -> None:
+        """Map a new compute to its cell, as an administrator does in a conductor.
+
+        Nova calls a compute up before that has told what it has, and until then there is nothing to map.
+        """
+        end = time.monotonic() + limit
+        while host not in self.inside("mariadb", "--batch", "--skip-column-names", stdin=_REPORTED).stdout.split():
+            if time.monotonic() > end:
+                raise LabError(f"{host} did not tell Nova what it has within {limit:.0f} s")
+            time.sleep(0.5)
         self.inside(*_DISCOVER)
 
     def manifests(self, folder: Path, *, metadata: str = "global") -> list[Path]:
