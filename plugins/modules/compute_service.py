@@ -41,7 +41,8 @@ options:
     required: true
   state:
     description:
-      - With V(discovered), the computes are mapped to their cells, so that servers can be scheduled to them.
+      - With V(discovered), the computes are mapped to their cells and Placement lists those that are new, so that
+        servers can be scheduled to them.
       - With V(disabled), no new servers are scheduled to the computes, with V(enabled) they are again.
       - With V(drained), the computes are disabled and have no servers.
       - With V(absent), Nova has no record of the computes and Placement has no resource provider for them. Stop
@@ -82,7 +83,7 @@ options:
   discover_command:
     description:
       - Command that maps new hosts to cells, for O(state=discovered), as a list of words without a shell. It runs on
-        the host of the task, once for all computes, after they have reported to Nova.
+        the host of the task, for all computes, after they have reported to Nova, and again while one is not mapped.
       - For a control plane in pods, delegate the task to V(localhost) and execute C(nova-manage) in a conductor's pod.
       - Without it, the scheduler is waited for, which discovers hosts by itself where
         C([scheduler]discover_hosts_in_cells_interval) is set.

@@ -96,14 +96,25 @@ def _discovered(nova: Calls, order: Order, patience: Patience) -> list[Done]:
     new = [host for host in order.hosts if not nova.hypervisors(host)]
     if new and not order.check:
         patience.until_each(new, lambda host: nova.service(host) is not None, lambda host: _silent(host, order))
-        if order.discover is not None:
-            order.discover()
-        patience.until_each(new, lambda host: bool(nova.hypervisors(host)), lambda host: _unmapped(host, order))
+        patience.until(lambda: not _unmapped(nova, new, order), lambda: _not_mapped(nova, new, order))
+        patience.until_each(new, lambda host: _in_placement(nova, host), lambda host: _not_in_placement(host, order))
     verb = "would be" if order.check else "was"
     return [
         Done(host, host in new, f"{host} {verb} mapped to its cell" if host in new else f"{host} is mapped to its cell")
         for host in order.hosts
     ]
+
+
+def _unmapped(nova: Calls, hosts: Sequence[str], order: Order) -> list[str]:
+    """Those that are not mapped after the command; Nova lists a compute before that has told what there is to map."""
+    if order.discover is not None:
+        order.discover()
+    return [host for host in hosts if not nova.hypervisors(host)]
+
+
+def _in_placement(nova: Calls, host: str) -> bool:
+    """Whether servers can be scheduled to it: a compute tells Placement of itself after it has told Nova."""
+    return bool(nova.providers(nova.hypervisors(host)))
 
 
 def _enabled(nova: Calls, host: str, order: Order, _patience: Patience) -> Done:
@@ -190,9 +201,17 @@ def _silent(host: str, order: Order) -> str:
     )
 
 
-def _unmapped(host: str, order: Order) -> str:
+def _not_mapped(nova: Calls, hosts: Sequence[str], order: Order) -> str:
+    host = next((host for host in hosts if not nova.hypervisors(host)), hosts[0])
     means = "the command that discovers hosts" if order.discover else "the scheduler, if it discovers hosts by itself"
     return f"The compute {host} was not mapped to its cell within {order.timeout:.0f} s; see to {means}."
+
+
+def _not_in_placement(host: str, order: Order) -> str:
+    return (
+        f"The compute {host} is mapped to its cell, but Placement has no resource provider for it within "
+        f"{order.timeout:.0f} s; see whether nova_compute on it reaches Placement."
+    )
 
 
 def _still_there(nova: Calls, host: str, order: Order) -> str:

@@ -167,13 +167,6 @@ class Site:
         print(f"allocation ratios: {said}")
         return said
 
-    def ratios_of_all(self, limit: float = 120) -> dict[str, float]:
-        """The same once every compute of ours is there, which tells it to Placement after it has told Nova."""
-        end = time.monotonic() + limit
-        while not all((said := self.ratios()).get(node) for node in CELLS) and time.monotonic() < end:
-            time.sleep(1)
-        return said
-
     def same_ratio(self, node: str, other: str, limit: float = 120) -> bool:
         """Whether Placement has one ratio for both, or has in a moment: a compute reports itself as it starts."""
         end = time.monotonic() + limit

@@ -22,7 +22,7 @@ def test_all_computes_are_up_and_mapped_in_their_cells(site: Site) -> None:
 
 
 def test_the_snippet_shows_in_placement_for_its_node_and_for_no_other(site: Site) -> None:
-    ratios = site.ratios_of_all()
+    ratios = site.ratios()
     assert ratios[FIRST] == RATIO
     assert RATIO not in (ratios[SECOND], ratios[THIRD])
 

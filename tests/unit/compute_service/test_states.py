@@ -38,6 +38,12 @@ class Cloud:
     def hypervisors(self, host: str) -> tuple[str, ...]:
         return (f"{host}.example.com",) if host in self.mapped else ()
 
+    def maps(self, host: str, *, placed: bool = True) -> None:
+        """Map a compute, and have it in Placement unless it has not told that yet."""
+        self.mapped.add(host)
+        if placed:
+            self.resource_providers[f"{host}.example.com"] = f"provider of {host}"
+
     def servers(self, host: str) -> tuple[Server, ...]:
         return tuple(self.on.get(host, []))
 
@@ -101,16 +107,51 @@ def test_the_command_runs_once_after_all_new_computes_have_reported() -> None:
 
     def discover() -> None:
         seen.append(set(cloud.services))
-        cloud.mapped |= set(cloud.services)
+        for host in cloud.services:
+            cloud.maps(host)
 
     done = told(cloud, Order("discovered", (HOST, "edpm-compute-1"), discover=discover), Time(report))
     assert [one.changed for one in done] == [True, True]
     assert seen == [{HOST, "edpm-compute-1"}]
 
 
+def test_the_command_runs_again_while_a_compute_has_not_told_what_there_is_to_map() -> None:
+    cloud, reported, ran = Cloud({HOST: UP}), list[str](), list[str]()
+
+    def discover() -> None:
+        ran.append("discover")
+        for host in reported:
+            cloud.maps(host)
+
+    (done,) = told(cloud, Order("discovered", (HOST,), discover=discover), Time(lambda: reported.append(HOST)))
+    assert (done.changed, ran) == (True, ["discover"] * 2)
+
+
+def test_a_new_compute_is_waited_for_until_placement_lists_it() -> None:
+    cloud, looked = Cloud({HOST: UP}), list[set[str]]()
+
+    def tell_placement() -> None:
+        looked.append({*cloud.resource_providers})
+        cloud.maps(HOST)
+
+    order = Order("discovered", (HOST,), discover=lambda: cloud.maps(HOST, placed=False))
+    (done,) = told(cloud, order, Time(tell_placement))
+    assert (done.changed, looked) == (True, [set()])
+
+
+def test_a_compute_that_placement_does_not_list_in_time_is_named() -> None:
+    cloud = Cloud({HOST: UP})
+    order = Order("discovered", (HOST,), discover=lambda: cloud.maps(HOST, placed=False))
+    sentence = (
+        "edpm-compute-0 is mapped to its cell, but Placement has no resource provider for it within 120 s; see wh"
+    )
+    with pytest.raises(TooLateError, match=sentence):
+        told(cloud, order)
+
+
 def test_without_a_command_the_scheduler_is_waited_for() -> None:
     cloud = Cloud({HOST: UP})
-    (done,) = told(cloud, Order("discovered", (HOST,)), Time(lambda: cloud.mapped.add(HOST)))
+    (done,) = told(cloud, Order("discovered", (HOST,)), Time(lambda: cloud.maps(HOST)))
     assert done.changed
 
 
